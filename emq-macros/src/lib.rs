@@ -1,0 +1,1 @@
+//! Macros of emq: see the docs of `emq::job`.

@@ -1,0 +1,1 @@
+//! Examples of emq; each is a program of its own in this folder.
