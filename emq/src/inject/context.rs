@@ -1,0 +1,246 @@
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{FromContext, Scope};
+use crate::job::{JobError, JobId};
+
+/// What a running job knows about its run: its id, its fencing token, how often it was tried, its headers.
+///
+/// # Examples
+///
+/// ```
+/// use emq::JobContext;
+///
+/// async fn charge(invoice: u64, ctx: JobContext) {
+///     // The same for every run of this job: what a payment provider wants as the idempotency key.
+///     let key = ctx.id().to_string();
+///     // Greater with every run: what a conditional write compares.
+///     let fence = ctx.fence();
+///     # let _ = (invoice, key, fence);
+/// }
+/// # let _ = charge(1, JobContext::for_test());
+/// ```
+#[derive(Clone, Debug)]
+pub struct JobContext {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone, Debug)]
+struct Inner {
+    id: JobId,
+    token: u64,
+    name: Arc<str>,
+    queue: Arc<str>,
+    failures: u32,
+    stalled: u32,
+    max_attempts: u32,
+    lease: Duration,
+    headers: Arc<HashMap<String, String>>,
+    cancelled: CancellationToken,
+}
+
+/// What [`JobContext`] is made of, by name.
+#[derive(Debug)]
+pub(crate) struct ContextParts {
+    pub(crate) id: JobId,
+    pub(crate) token: u64,
+    pub(crate) name: Arc<str>,
+    pub(crate) queue: Arc<str>,
+    pub(crate) failures: u32,
+    pub(crate) stalled: u32,
+    pub(crate) max_attempts: u32,
+    pub(crate) lease: Duration,
+    pub(crate) headers: Arc<HashMap<String, String>>,
+    pub(crate) cancelled: CancellationToken,
+}
+
+impl JobContext {
+    pub(crate) fn from_parts(parts: ContextParts) -> Self {
+        let ContextParts { id, token, name, queue, failures, stalled, max_attempts, lease, headers, cancelled } = parts;
+        let inner = Inner { id, token, name, queue, failures, stalled, max_attempts, lease, headers, cancelled };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// A context for a test that calls the job's function: the first run of a job of the queue `test`.
+    ///
+    /// ```
+    /// let ctx = emq::JobContext::for_test();
+    /// assert_eq!((ctx.queue(), ctx.fence(), ctx.failures()), ("test", 1, 0));
+    /// ```
+    #[must_use]
+    pub fn for_test() -> Self {
+        Self::from_parts(ContextParts {
+            id: crate::job::Minted::next(0).0,
+            token: 1,
+            name: "test".into(),
+            queue: "test".into(),
+            failures: 0,
+            stalled: 0,
+            max_attempts: crate::job::DEFAULT_MAX_ATTEMPTS,
+            lease: Duration::from_secs(30),
+            headers: Arc::default(),
+            cancelled: CancellationToken::new(),
+        })
+    }
+
+    /// The job's id: the same for every run, so the key for effects elsewhere.
+    ///
+    /// ```
+    /// assert!(emq::JobContext::for_test().id().as_str().starts_with("JOB"));
+    /// ```
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.inner.id
+    }
+
+    /// The fencing token of this run: greater with every claim of the job, so that a write which is conditional on it
+    /// refuses a run that was overtaken.
+    ///
+    /// ```
+    /// assert_eq!(emq::JobContext::for_test().fence(), 1);
+    /// ```
+    #[must_use]
+    pub fn fence(&self) -> u64 {
+        self.inner.token
+    }
+
+    /// The name the job stands under in the queue.
+    ///
+    /// ```
+    /// assert_eq!(emq::JobContext::for_test().name(), "test");
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The queue it was claimed from.
+    ///
+    /// ```
+    /// assert_eq!(emq::JobContext::for_test().queue(), "test");
+    /// ```
+    #[must_use]
+    pub fn queue(&self) -> &str {
+        &self.inner.queue
+    }
+
+    /// How many earlier runs ended in an error.
+    ///
+    /// ```
+    /// assert_eq!(emq::JobContext::for_test().failures(), 0);
+    /// ```
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        self.inner.failures
+    }
+
+    /// How many earlier runs ended because their lease ran out.
+    ///
+    /// ```
+    /// assert_eq!(emq::JobContext::for_test().stalls(), 0);
+    /// ```
+    #[must_use]
+    pub fn stalls(&self) -> u32 {
+        self.inner.stalled
+    }
+
+    /// After how many failures the job is buried.
+    ///
+    /// ```
+    /// assert_eq!(emq::JobContext::for_test().max_attempts(), 20);
+    /// ```
+    #[must_use]
+    pub fn max_attempts(&self) -> u32 {
+        self.inner.max_attempts
+    }
+
+    /// Whether a failure of this run would bury the job.
+    ///
+    /// ```
+    /// assert!(!emq::JobContext::for_test().is_last_attempt());
+    /// ```
+    #[must_use]
+    pub fn is_last_attempt(&self) -> bool {
+        self.inner.failures.saturating_add(1) >= self.inner.max_attempts
+    }
+
+    /// The lease of this run: how long the server waits without a sign of life. The worker renews it by itself.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(emq::JobContext::for_test().lease(), Duration::from_secs(30));
+    /// ```
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        self.inner.lease
+    }
+
+    /// A header that the producer gave the job.
+    ///
+    /// ```
+    /// assert_eq!(emq::JobContext::for_test().header("tenant"), None);
+    /// ```
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.inner.headers.get(name).map(String::as_str)
+    }
+
+    /// The same context with one more header, for a test.
+    ///
+    /// ```
+    /// let ctx = emq::JobContext::for_test().with_header("tenant", "north");
+    /// assert_eq!(ctx.header("tenant"), Some("north"));
+    /// ```
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let inner = Arc::make_mut(&mut self.inner);
+        Arc::make_mut(&mut inner.headers).insert(name.into(), value.into());
+        self
+    }
+
+    /// Whether this run has been given up: its lease was lost, its time is over, or the worker shuts down. The
+    /// function's future is dropped then by itself; this is for work it has moved to other threads.
+    ///
+    /// ```
+    /// assert!(!emq::JobContext::for_test().is_cancelled());
+    /// ```
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.inner.cancelled.is_cancelled()
+    }
+
+    /// Waits until this run has been given up.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// ```
+    /// # async fn example(ctx: emq::JobContext) {
+    /// let blocking = tokio::task::spawn_blocking({
+    ///     let ctx = ctx.clone();
+    ///     move || {
+    ///         while !ctx.is_cancelled() {
+    ///             # break;
+    ///             // one slice of the work
+    ///         }
+    ///     }
+    /// });
+    /// tokio::select! {
+    ///     _ = blocking => {}
+    ///     () = ctx.cancelled() => {}
+    /// }
+    /// # }
+    /// ```
+    pub async fn cancelled(&self) {
+        self.inner.cancelled.cancelled().await;
+    }
+}
+
+impl<S> FromContext<S> for JobContext {
+    fn from_context(scope: &Scope<S>) -> Result<Self, JobError> {
+        Ok(scope.context().clone())
+    }
+}

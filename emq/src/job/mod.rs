@@ -1,0 +1,123 @@
+//! What a job is: its type, its options, how it fails and what it leaves behind.
+//!
+//! Nothing here knows the server, the client library or the async runtime: a crate that only defines jobs depends on
+//! these types alone, and they change rarely.
+
+mod backoff;
+mod error;
+mod id;
+mod name;
+mod options;
+mod outcome;
+mod unique;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+#[doc(hidden)]
+pub use self::unique::unique_key_of;
+pub use self::{
+    backoff::Backoff,
+    error::{BoxError, JobError, JobErrorKind},
+    id::{IdError, JobId},
+    name::{MAX_NAME_LEN, NameError, QueueName},
+    options::{DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, JobOptions},
+    outcome::{Completion, IntoOutcome},
+};
+pub(crate) use self::{error::error_text, id::Minted, unique::deduplication_key};
+
+/// A typed job: what a producer needs in order to enqueue it.
+///
+/// [`#[job]`](macro@crate::job) and [`#[derive(Job)]`](macro@crate::Job) implement it. The payload is stored as JSON,
+/// so a field that is added later needs `#[serde(default)]` for the jobs that are already waiting.
+///
+/// # Examples
+///
+/// By hand, for a job whose struct is written out:
+///
+/// ```
+/// use emq::{Job, JobOptions};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct SendEmail {
+///     to: String,
+/// }
+///
+/// impl Job for SendEmail {
+///     const NAME: &'static str = "send_email";
+///     const OPTIONS: JobOptions = JobOptions::new().queue("mail").max_attempts(5);
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a job",
+    label = "not a job",
+    note = "write `#[job]` on an async function and use the struct it makes (`enroll` makes `EnrollJob`), or `#[derive(Job)]` on a struct"
+)]
+pub trait Job: Serialize + DeserializeOwned + Send + 'static {
+    /// The name that stands on the wire and that a worker finds the handler by.
+    const NAME: &'static str;
+
+    /// Names this job had before and still answers to. Empty by default.
+    const ALIASES: &'static [&'static str] = &[];
+
+    /// Queue, attempts, backoff and so on; what an enqueue doesn't say itself.
+    const OPTIONS: JobOptions = JobOptions::new();
+
+    /// `file:line:column` of the definition, for errors that have to point at it. Empty if unknown.
+    const LOCATION: &'static str = "";
+
+    /// The deduplication key of this job, if it has one: while a job with this key waits or runs, another enqueue is
+    /// answered [`Duplicate`](crate::Enqueued::Duplicate).
+    fn unique_key(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A job that a worker with the state `S` can run.
+///
+/// [`#[job]`](macro@crate::job) implements it for every `S` that provides what the function's `State<_>` parameters
+/// ask for.
+///
+/// # Examples
+///
+/// By hand:
+///
+/// ```
+/// use emq::{Completion, Handler, Job, JobError, inject::Scope};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Greet {
+///     name: String,
+/// }
+///
+/// impl Job for Greet {
+///     const NAME: &'static str = "greet";
+/// }
+///
+/// impl<S: Send + Sync + 'static> Handler<S> for Greet {
+///     async fn run(self, _scope: Scope<S>) -> Result<Completion, JobError> {
+///         println!("hello, {}", self.name);
+///         Ok(Completion::empty())
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be run by a worker whose state is `{S}`",
+    label = "no handler for this job and this state"
+)]
+pub trait Handler<S>: Job {
+    /// Runs the job once.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the job's function answers; the worker turns it into a retry, a dead letter or what else the
+    /// [`JobError`] asks for.
+    ///
+    /// # Cancel safety
+    ///
+    /// The worker drops this future when the lease is lost, the timeout is over or the grace time of a shutdown has
+    /// passed: a job must bear to be stopped at any `await` and run again.
+    fn run(self, scope: crate::inject::Scope<S>)
+    -> impl Future<Output = Result<Completion, JobError>> + Send + 'static;
+}
