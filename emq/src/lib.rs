@@ -1,10 +1,22 @@
 //! emq
+mod client;
 pub mod inject;
 mod job;
+mod queue;
+mod store;
+pub use client::{
+    Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, Enqueued, IntoDraft, Ticket,
+};
 pub use inject::{FromRef, JobContext, State};
 pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName,
+};
+pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Queue};
+
+pub use store::{
+    Batch, CallError, Claimed, ConnectError, Counts, Extended, JobState, Keep, Lease, Listed, Place, Promoted, Reaped,
+    Removed, Revived, Settled, Stored, Trimmed,
 };
 
 #[doc(hidden)]

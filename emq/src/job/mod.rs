@@ -121,3 +121,14 @@ pub trait Handler<S>: Job {
     fn run(self, scope: crate::inject::Scope<S>)
     -> impl Future<Output = Result<Completion, JobError>> + Send + 'static;
 }
+
+/// Encodes a payload.
+pub(crate) fn encode<J: Job>(job: &J) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(job)
+}
+
+/// Decodes a payload. The error names the place of the fault, and nothing of the content: it is kept with the job.
+pub(crate) fn decode<J: Job>(payload: &[u8]) -> Result<J, JobError> {
+    serde_json::from_slice(payload)
+        .map_err(|error| JobError::permanent(format!("the payload can't be decoded as `{}`: {error}", J::NAME)))
+}

@@ -1,0 +1,257 @@
+use std::{
+    collections::BTreeMap,
+    fmt,
+    time::{Duration, SystemTime},
+};
+
+use super::{Client, EnqueueError};
+use crate::{
+    job::{Job, JobId, NameError, QueueName, deduplication_key, encode},
+    store::{Due, Item},
+};
+
+/// The header that carries the producer's trace context.
+pub(crate) const TRACEPARENT: &str = "traceparent";
+
+/// A job with what is to be said about it, for an [`enqueue_many`](Client::enqueue_many) whose jobs differ in more than
+/// their payloads.
+///
+/// # Examples
+///
+/// ```
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
+/// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
+/// use std::time::Duration;
+/// use emq::Draft;
+///
+/// let drafts = ["ada", "grace"].iter().enumerate().map(|(n, name)| {
+///     Draft::of(SendEmailJob { to: format!("{name}@example.org") }).unique(*name).delay(Duration::from_secs(n as u64))
+/// });
+/// # let _ = drafts.count();
+/// ```
+#[must_use = "a draft is enqueued with `Client::enqueue_many`"]
+pub struct Draft<J> {
+    job: J,
+    id: Option<JobId>,
+    queue: Option<String>,
+    key: Option<String>,
+    due: Due,
+    max_attempts: Option<u32>,
+    priority: i32,
+    headers: BTreeMap<String, String>,
+}
+
+impl<J> fmt::Debug for Draft<J> {
+    // Not the payload: it may hold a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Draft")
+            .field("id", &self.id)
+            .field("queue", &self.queue)
+            .field("due", &self.due)
+            .field("priority", &self.priority)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What [`Client::enqueue_many`] takes: jobs, or [`Draft`]s of jobs.
+///
+/// ```
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+/// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+/// use emq::{Draft, IntoDraft};
+///
+/// let draft: Draft<PingJob> = PingJob {}.into_draft();
+/// ```
+pub trait IntoDraft {
+    /// The type of the job.
+    type Job: Job;
+
+    /// Makes a draft of it.
+    fn into_draft(self) -> Draft<Self::Job>;
+}
+
+impl<J: Job> IntoDraft for J {
+    type Job = J;
+
+    fn into_draft(self) -> Draft<J> {
+        Draft::of(self)
+    }
+}
+
+impl<J: Job> IntoDraft for Draft<J> {
+    type Job = J;
+
+    fn into_draft(self) -> Self {
+        self
+    }
+}
+
+impl<J: Job> Draft<J> {
+    /// A job of which nothing more is said.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// ```
+    pub fn of(job: J) -> Self {
+        Self {
+            job,
+            id: None,
+            queue: None,
+            key: None,
+            due: Due::Now,
+            max_attempts: None,
+            priority: 0,
+            headers: BTreeMap::new(),
+        }
+    }
+
+    /// Runs it after `delay`, counted from when the server takes it; at once by default. Rounded up to whole ms.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.delay(std::time::Duration::from_secs(60));
+    /// ```
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.due = Due::In(delay);
+        self
+    }
+
+    /// Runs it at `time`, by the server's clock; at once if that has passed.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.at(std::time::SystemTime::now());
+    /// ```
+    pub fn at(mut self, time: SystemTime) -> Self {
+        self.due = Due::At(time);
+        self
+    }
+
+    /// Gives it this id instead of a new one. An id belongs to one job: sent again with the same payload it is a
+    /// duplicate, while the job is there and for its retention after it has ended; with another payload it is an error.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.id("JOB0JZGkP9AMvv".parse().unwrap());
+    /// ```
+    pub fn id(mut self, id: JobId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// Gives it a deduplication key, instead of the one of its type: while a job of this queue with the same key is
+    /// unfinished, another is a duplicate of it. The key is free again when the job has ended or is a dead letter.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.unique("invoice-42");
+    /// ```
+    pub fn unique(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// After how many failures it is buried, instead of its type's number; 0 counts as 1.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.max_attempts(1);
+    /// ```
+    pub fn max_attempts(mut self, max_attempts: u32) -> Self {
+        self.max_attempts = Some(max_attempts.max(1));
+        self
+    }
+
+    /// Its priority: the lower runs first; 0 by default, and first come, first served within one.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.priority(-10);
+    /// ```
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Sends a header along, which the handler reads with [`JobContext::header`](crate::JobContext::header).
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.header("tenant", "north");
+    /// ```
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// Puts it into this queue instead of its type's.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.queue("north");
+    /// ```
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.queue = Some(queue.into());
+        self
+    }
+
+    /// Whether the user gave it an id, so that it may rightly be there already.
+    pub(super) fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    pub(super) fn queue_name(&self) -> Result<QueueName, NameError> {
+        QueueName::new(self.queue.as_deref().unwrap_or(J::OPTIONS.queue))
+    }
+
+    /// Encodes it for the wire, under its own id or else `minted`.
+    pub(super) fn encode(&self, client: &Client, minted: JobId) -> Result<Item, EnqueueError> {
+        let payload = encode(&self.job)?;
+        let headers = self.encode_headers(client)?;
+        let size = payload.len() + headers.as_ref().map_or(0, String::len);
+        let limit = client.inner.max_payload;
+        if size > limit {
+            return Err(EnqueueError::TooLarge { size, limit });
+        }
+        let key = self.key.clone().or_else(|| self.job.unique_key());
+        Ok(Item {
+            id: self.id.unwrap_or(minted),
+            due: self.due,
+            payload: payload.into(),
+            deduplication_key: key.map(|key| deduplication_key(&key)),
+            priority: self.priority,
+            name: Some(J::NAME),
+            max_attempts: self.max_attempts,
+            headers,
+        })
+    }
+
+    fn encode_headers(&self, client: &Client) -> Result<Option<String>, EnqueueError> {
+        let traceparent = if self.headers.contains_key(TRACEPARENT) { None } else { client.traceparent() };
+        if self.headers.is_empty() && traceparent.is_none() {
+            return Ok(None);
+        }
+        let traceparent = traceparent.as_deref().map(|context| (TRACEPARENT, context));
+        let headers = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let headers: BTreeMap<_, _> = headers.chain(traceparent).collect();
+        Ok(Some(serde_json::to_string(&headers)?))
+    }
+}

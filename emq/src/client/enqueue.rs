@@ -1,0 +1,276 @@
+use std::{
+    fmt,
+    future::IntoFuture,
+    pin::Pin,
+    time::{Duration, SystemTime},
+};
+
+use super::{Client, Draft, EnqueueError, Enqueued, Ticket};
+use crate::{
+    job::{Job, JobId, Minted},
+    store::{Admission, Admit, Item},
+};
+
+/// How often an id that another client turns out to have minted too is minted anew.
+pub(super) const MAX_MINTS: usize = 8;
+
+/// An enqueue that is sent when it is awaited.
+///
+/// # Cancel safety
+///
+/// Dropping the future before it is done leaves it unknown whether the job was enqueued; nothing is enqueued twice. Give
+/// the job an [`id`](Self::id) to be able to send it again.
+///
+/// # Examples
+///
+/// ```no_run
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
+/// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
+/// # async fn example(client: emq::Client, job: SendEmailJob) -> Result<(), emq::EnqueueError> {
+/// let ticket = client.enqueue(job).priority(-1).header("tenant", "north").await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "nothing is sent until the enqueue is awaited"]
+pub struct Enqueue<J> {
+    client: Client,
+    draft: Draft<J>,
+}
+
+impl<J> fmt::Debug for Enqueue<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Enqueue").field("draft", &self.draft).finish_non_exhaustive()
+    }
+}
+
+impl<J: Job> Enqueue<J> {
+    pub(super) fn new(client: Client, job: J) -> Self {
+        Self { client, draft: Draft::of(job) }
+    }
+
+    /// Runs it after `delay`, counted from when the server takes it; at once by default. Rounded up to whole ms.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// client.enqueue(PingJob {}).delay(std::time::Duration::from_secs(60)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.draft = self.draft.delay(delay);
+        self
+    }
+
+    /// Runs it at `time`, by the server's clock; at once if that has passed.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// use std::time::{Duration, UNIX_EPOCH};
+    ///
+    /// client.enqueue(PingJob {}).at(UNIX_EPOCH + Duration::from_secs(4_102_444_800)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn at(mut self, time: SystemTime) -> Self {
+        self.draft = self.draft.at(time);
+        self
+    }
+
+    /// Gives it this id instead of a new one. An id belongs to one job: sent again with the same payload it is a
+    /// duplicate, while the job is there and for its retention after it has ended; with another payload it is an error.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client, id: emq::JobId) -> Result<(), emq::EnqueueError> {
+    /// client.enqueue(PingJob {}).id(id).await?;
+    /// assert!(client.enqueue(PingJob {}).id(id).await?.is_duplicate());
+    /// # Ok(()) }
+    /// ```
+    pub fn id(mut self, id: JobId) -> Self {
+        self.draft = self.draft.id(id);
+        self
+    }
+
+    /// Gives it a deduplication key, instead of the one of its type: while a job of this queue with the same key is
+    /// unfinished, another is a duplicate of it. The key is free again when the job has ended or is a dead letter.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// let first = client.enqueue(PingJob {}).unique("invoice-42").await?;
+    /// let second = client.enqueue(PingJob {}).unique("invoice-42").await?;
+    /// assert_eq!(first.id(), second.id());
+    /// # Ok(()) }
+    /// ```
+    pub fn unique(mut self, key: impl Into<String>) -> Self {
+        self.draft = self.draft.unique(key);
+        self
+    }
+
+    /// After how many failures it is buried, instead of its type's number; 0 counts as 1.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// client.enqueue(PingJob {}).max_attempts(1).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn max_attempts(mut self, max_attempts: u32) -> Self {
+        self.draft = self.draft.max_attempts(max_attempts);
+        self
+    }
+
+    /// Its priority: the lower runs first; 0 by default, and first come, first served within one.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// client.enqueue(PingJob {}).priority(-10).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.draft = self.draft.priority(priority);
+        self
+    }
+
+    /// Sends a header along, which the handler reads with [`JobContext::header`](crate::JobContext::header).
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// client.enqueue(PingJob {}).header("tenant", "north").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.draft = self.draft.header(name, value);
+        self
+    }
+
+    /// Puts it into this queue instead of its type's.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// client.enqueue(PingJob {}).queue("north").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn queue(mut self, queue: impl Into<String>) -> Self {
+        self.draft = self.draft.queue(queue);
+        self
+    }
+
+    async fn send(self) -> Result<Ticket, EnqueueError> {
+        let Self { client, draft } = self;
+        let store = client.store(draft.queue_name()?);
+        let minted = !draft.has_id();
+        let mut item = draft.encode(&client, client.mint())?;
+        for _ in 0..MAX_MINTS {
+            let (_, nonce) = client.node().identity();
+            let admission = store.enqueue(nonce, std::slice::from_ref(&item)).await;
+            let admission = admission.map_err(|source| EnqueueError::Call { id: item.id, source })?;
+            match read(&item, minted, nonce, &admission, 0) {
+                Outcome::Ended(outcome) => return outcome,
+                Outcome::Collided => item.id = client.mint(),
+            }
+        }
+        Err(EnqueueError::Conflict { id: item.id })
+    }
+}
+
+impl<J: Job> IntoFuture for Enqueue<J> {
+    type Output = Result<Ticket, EnqueueError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+/// What an answer means for one job.
+pub(super) enum Outcome {
+    Ended(Result<Ticket, EnqueueError>),
+    /// Another client has minted the same id: it has to be minted anew.
+    Collided,
+}
+
+/// Reads the answer to one job. `minted`: its id was minted for this very call, so nobody else can rightly have it.
+pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &Admission, at: usize) -> Outcome {
+    let Some(admit) = admission.admits.get(at) else { return Outcome::Collided };
+    let ours = |theirs: &Option<String>| minted && admission.repeated && theirs.as_deref() == nonce;
+    match admit {
+        Admit::Enqueued => Outcome::Ended(Ok(Ticket::new(item.id, Enqueued::New))),
+        Admit::Duplicate { of, .. } if *of != item.id => {
+            Outcome::Ended(Ok(Ticket::new(item.id, Enqueued::Duplicate(*of))))
+        }
+        // The first try was carried out, and only its reply was lost. If the job has ended since, its nonce is gone.
+        Admit::Duplicate { nonce: theirs, .. }
+            if ours(theirs) || (minted && admission.repeated && theirs.is_none()) =>
+        {
+            Outcome::Ended(Ok(Ticket::new(item.id, Enqueued::New)))
+        }
+        Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => Outcome::Collided,
+        Admit::Duplicate { of, .. } => Outcome::Ended(Ok(Ticket::new(item.id, Enqueued::Duplicate(*of)))),
+        Admit::Conflict { with, .. } => Outcome::Ended(Err(EnqueueError::Conflict { id: *with })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Due;
+
+    fn item(id: JobId) -> Item {
+        Item {
+            id,
+            due: Due::Now,
+            payload: "{}".into(),
+            deduplication_key: None,
+            priority: 0,
+            name: None,
+            max_attempts: None,
+            headers: None,
+        }
+    }
+
+    fn duplicate(of: JobId, nonce: Option<&str>, repeated: bool) -> Admission {
+        Admission { admits: vec![Admit::Duplicate { of, nonce: nonce.map(Into::into) }], repeated }
+    }
+
+    #[test]
+    fn an_id_that_another_client_minted_too_is_minted_anew() {
+        let id = Minted::next(0).0;
+        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, 0), Outcome::Collided);
+        assert!(read(None, duplicate(id, None, false)), "a first try can't find its own job");
+        assert!(read(Some("a"), duplicate(id, Some("b"), true)), "a repeat finds the job of another client");
+        let conflict = Admission { admits: vec![Admit::Conflict { with: id, nonce: None }], repeated: true };
+        assert!(read(None, conflict), "the same id with another payload is another job");
+    }
+
+    #[test]
+    fn a_repeat_that_finds_its_own_job_is_no_duplicate() {
+        let id = Minted::next(0).0;
+        for nonce in [None, Some("a")] {
+            let outcome = read(&item(id), true, nonce, &duplicate(id, nonce, true), 0);
+            let Outcome::Ended(Ok(ticket)) = outcome else { panic!("an error") };
+            assert_eq!(ticket.outcome(), Enqueued::New);
+        }
+    }
+
+    #[test]
+    fn an_id_that_the_user_gave_is_a_duplicate_when_it_is_there() {
+        let id = Minted::next(0).0;
+        for repeated in [false, true] {
+            let Outcome::Ended(Ok(ticket)) = read(&item(id), false, None, &duplicate(id, None, repeated), 0) else {
+                panic!("an error")
+            };
+            assert_eq!(ticket.outcome(), Enqueued::Duplicate(id));
+        }
+    }
+}

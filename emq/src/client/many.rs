@@ -1,0 +1,185 @@
+use std::{collections::BTreeMap, fmt, future::IntoFuture, pin::Pin};
+
+use super::{
+    Client, Draft, EnqueueError, EnqueueManyError, Ticket,
+    enqueue::{MAX_MINTS, Outcome, read},
+};
+use crate::{
+    job::{Job, QueueName},
+    store::{Item, MAX_BATCH, Store},
+};
+
+/// The most payload bytes of one call: it holds the server for as long as it takes to copy them.
+const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
+
+/// An enqueue of many jobs that is sent when it is awaited.
+///
+/// Each call of the server admits its jobs whole: a server that refuses one refuses all of that call. The calls are made
+/// one after the other, and a failed one doesn't stop the next.
+///
+/// # Cancel safety
+///
+/// Dropping the future before it is done leaves it unknown how many jobs were enqueued; none is enqueued twice.
+///
+/// # Examples
+///
+/// ```no_run
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
+/// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
+/// # async fn example(client: emq::Client, jobs: Vec<SendEmailJob>) -> Result<(), emq::EnqueueManyError> {
+/// let tickets = client.enqueue_many(jobs).await?;
+/// let duplicates = tickets.iter().filter(|ticket| ticket.is_duplicate()).count();
+/// # Ok(()) }
+/// ```
+#[must_use = "nothing is sent until the enqueue is awaited"]
+pub struct EnqueueMany<J> {
+    client: Client,
+    drafts: Vec<Draft<J>>,
+}
+
+impl<J> fmt::Debug for EnqueueMany<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EnqueueMany").field("drafts", &self.drafts.len()).finish_non_exhaustive()
+    }
+}
+
+/// A job on its way: its place among the outcomes, and whether its id was minted for this call.
+struct Sending {
+    at: usize,
+    minted: bool,
+    item: Item,
+}
+
+type Outcomes = Vec<Option<Result<Ticket, EnqueueError>>>;
+
+impl<J: Job> EnqueueMany<J> {
+    pub(super) fn new(client: Client, drafts: Vec<Draft<J>>) -> Self {
+        Self { client, drafts }
+    }
+
+    async fn send(self) -> Result<Vec<Ticket>, EnqueueManyError> {
+        let Self { client, drafts } = self;
+        let mut outcomes: Outcomes = Vec::new();
+        let mut queues: BTreeMap<QueueName, Vec<Sending>> = BTreeMap::new();
+        for (at, draft) in drafts.into_iter().enumerate() {
+            let item = draft.queue_name().map_err(EnqueueError::from);
+            let item = item.and_then(|queue| Ok((queue, draft.encode(&client, client.mint())?)));
+            match item {
+                Ok((queue, item)) => {
+                    queues.entry(queue).or_default().push(Sending { at, minted: !draft.has_id(), item });
+                    outcomes.push(None);
+                }
+                Err(error) => outcomes.push(Some(Err(error))),
+            }
+        }
+        for (queue, mut jobs) in queues {
+            let store = client.store(queue);
+            // What collided with another client's id is sent once more under a new one.
+            for _ in 0..MAX_MINTS {
+                jobs = send_all(&client, &store, jobs, &mut outcomes).await;
+                if jobs.is_empty() {
+                    break;
+                }
+            }
+            for Sending { at, item, .. } in jobs {
+                outcomes[at] = Some(Err(EnqueueError::Conflict { id: item.id }));
+            }
+        }
+        EnqueueManyError::check(outcomes.into_iter().flatten().collect())
+    }
+}
+
+/// Sends the jobs of one queue, and answers those that have to be sent again.
+async fn send_all(client: &Client, store: &Store, jobs: Vec<Sending>, outcomes: &mut Outcomes) -> Vec<Sending> {
+    let mut again = Vec::new();
+    for call in calls(jobs) {
+        let (_, nonce) = client.node().identity();
+        let (mut sendings, items): (Vec<_>, Vec<_>) =
+            call.into_iter().map(|Sending { at, minted, item }| ((at, minted), item)).unzip();
+        let admission = store.enqueue(nonce, &items).await;
+        for (n, ((at, minted), mut item)) in sendings.drain(..).zip(items).enumerate() {
+            let outcome = match &admission {
+                Ok(admission) => read(&item, minted, nonce, admission, n),
+                Err(error) => {
+                    let source = error.clone();
+                    Outcome::Ended(Err(EnqueueError::Call { id: item.id, source }))
+                }
+            };
+            match outcome {
+                Outcome::Ended(outcome) => outcomes[at] = Some(outcome),
+                Outcome::Collided => {
+                    item.id = client.mint();
+                    again.push(Sending { at, minted, item });
+                }
+            }
+        }
+    }
+    again
+}
+
+/// Splits jobs into calls of at most [`MAX_BATCH`] jobs and about [`MAX_CALL_BYTES`].
+fn calls(jobs: Vec<Sending>) -> Vec<Vec<Sending>> {
+    let mut calls = Vec::new();
+    let mut call: Vec<Sending> = Vec::new();
+    let mut bytes = 0;
+    for job in jobs {
+        let size = job.item.payload.len();
+        if !call.is_empty() && (call.len() == MAX_BATCH || bytes + size > MAX_CALL_BYTES) {
+            calls.push(std::mem::take(&mut call));
+            bytes = 0;
+        }
+        bytes += size;
+        call.push(job);
+    }
+    if !call.is_empty() {
+        calls.push(call);
+    }
+    calls
+}
+
+impl<J: Job> IntoFuture for EnqueueMany<J> {
+    type Output = Result<Vec<Ticket>, EnqueueManyError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{job::Minted, store::Due};
+
+    fn job(at: usize, bytes: usize) -> Sending {
+        let item = Item {
+            id: Minted::next(0).0,
+            due: Due::Now,
+            payload: vec![b'x'; bytes].into(),
+            deduplication_key: None,
+            priority: 0,
+            name: None,
+            max_attempts: None,
+            headers: None,
+        };
+        Sending { at, minted: true, item }
+    }
+
+    fn sizes(jobs: Vec<Sending>) -> Vec<usize> {
+        calls(jobs).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn a_call_takes_at_most_a_thousand_jobs_and_four_mebibytes() {
+        assert_eq!(sizes((0..2_500).map(|at| job(at, 10)).collect()), [1_000, 1_000, 500]);
+        assert_eq!(sizes((0..5).map(|at| job(at, 2 * 1024 * 1024)).collect()), [2, 2, 1]);
+        assert_eq!(sizes(vec![job(0, 9 * 1024 * 1024), job(1, 1)]), [1, 1]);
+        assert!(sizes(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn calls_keep_the_order_of_the_jobs() {
+        let calls = calls((0..1_500).map(|at| job(at, 10)).collect());
+        assert!(calls.iter().flatten().map(|job| job.at).eq(0..1_500));
+    }
+}

@@ -1,0 +1,207 @@
+//! What application code uses: connect, and enqueue typed jobs.
+
+mod builder;
+mod draft;
+mod enqueue;
+mod error;
+mod many;
+mod ticket;
+
+use std::{fmt, sync::Arc};
+
+pub use self::{
+    builder::ClientBuilder,
+    draft::{Draft, IntoDraft},
+    enqueue::Enqueue,
+    error::{EnqueueError, EnqueueManyError},
+    many::EnqueueMany,
+    ticket::{Enqueued, Ticket},
+};
+use crate::{
+    job::{Job, JobId, Minted, NameError, QueueName},
+    queue::Queue,
+    store::{ConnectError, Connection, Node, Store},
+};
+
+/// A connection to the server, from which jobs are enqueued and workers are built.
+///
+/// It reconnects by itself for as long as it lives. Make one per process.
+///
+/// # Clone
+///
+/// A clone is cheap and shares the connection.
+///
+/// # Examples
+///
+/// ```no_run
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
+/// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use emq::Client;
+///
+/// let client = Client::connect("redis://127.0.0.1:6379").await?;
+/// let ticket = client.enqueue(SendEmailJob { to: "ada@example.org".into() }).await?;
+/// println!("enqueued as {}", ticket.id());
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    connection: Arc<Connection>,
+    node: Arc<Node>,
+    max_payload: usize,
+    trace_context: Option<TraceContext>,
+}
+
+/// Answers the W3C `traceparent` of the place that enqueues.
+type TraceContext = Box<dyn Fn() -> Option<String> + Send + Sync>;
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("connection", &self.inner.connection).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Connects with the default settings.
+    ///
+    /// The URL is one of `redis://user:password@host:6379/0`, `rediss://` for TLS (with the feature `tls-rustls` or
+    /// `tls-native`), `unix:///path/to.sock`, `redis-cluster://host:6379?node=host2:6379`, and
+    /// `redis-sentinel://host:26379?node=host2:26379&sentinelServiceName=name`; `valkey` may stand for `redis`.
+    ///
+    /// It checks the server's version and the wire's, warns if the server may evict keys, and leases a node number for
+    /// the ids it mints.
+    ///
+    /// # Errors
+    ///
+    /// [`ConnectError`] if the URL can't be used, the server can't be reached, refuses the user, is too old, or holds
+    /// keys of another wire version.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes what it had opened.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), emq::ConnectError> {
+    /// let client = emq::Client::connect("redis://127.0.0.1:6379").await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn connect(url: impl Into<String>) -> Result<Self, ConnectError> {
+        Self::builder(url).connect().await
+    }
+
+    /// A client with other settings than the default ones.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), emq::ConnectError> {
+    /// use std::time::Duration;
+    ///
+    /// let client = emq::Client::builder("redis://127.0.0.1:6379")
+    ///     .command_timeout(Duration::from_secs(2))
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn builder(url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(url.into())
+    }
+
+    /// Enqueues a job: await it as it is, or say more first.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
+    /// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// use std::time::Duration;
+    ///
+    /// let job = SendEmailJob { to: "ada@example.org".into() };
+    /// let ticket = client.enqueue(job).delay(Duration::from_secs(60)).unique("welcome-ada").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn enqueue<J: Job>(&self, job: J) -> Enqueue<J> {
+        Enqueue::new(self.clone(), job)
+    }
+
+    /// Enqueues many jobs of one type, at most 1 000 in one call of the server, and answers one outcome per job, in
+    /// order. Takes jobs, or [`Draft`]s where more is to be said about each.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
+    /// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
+    /// # async fn example(client: emq::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let jobs = ["ada", "grace"].map(|name| SendEmailJob { to: format!("{name}@example.org") });
+    /// let tickets = client.enqueue_many(jobs).await?;
+    /// assert_eq!(tickets.len(), 2);
+    /// # Ok(()) }
+    /// ```
+    pub fn enqueue_many<D: IntoDraft>(&self, jobs: impl IntoIterator<Item = D>) -> EnqueueMany<D::Job> {
+        EnqueueMany::new(self.clone(), jobs.into_iter().map(IntoDraft::into_draft).collect())
+    }
+
+    /// A queue's transitions, one by one: to look into it, to repair it, or to write a worker of your own.
+    ///
+    /// # Errors
+    ///
+    /// [`NameError`] if the name can't be a queue's.
+    ///
+    /// ```no_run
+    /// # async fn example(client: emq::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let counts = client.queue("mail")?.counts().await?;
+    /// println!("{} emails to send", counts.pending);
+    /// # Ok(()) }
+    /// ```
+    pub fn queue(&self, name: impl AsRef<str>) -> Result<Queue, NameError> {
+        Ok(Queue::new(self.clone(), self.store(QueueName::new(name)?)))
+    }
+
+    /// How often the connection was lost and made anew.
+    ///
+    /// ```no_run
+    /// # fn example(client: emq::Client) {
+    /// println!("{} reconnects", client.reconnects());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn reconnects(&self) -> u64 {
+        self.inner.connection.reconnects()
+    }
+
+    /// Gives the node number back and ends the connection, for all clones. Without it the number stays taken for a
+    /// minute, and nothing else is missed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the connection open.
+    ///
+    /// ```no_run
+    /// # async fn example(client: emq::Client) {
+    /// client.close().await;
+    /// # }
+    /// ```
+    pub async fn close(&self) {
+        if let Err(error) = self.inner.node.give_back(&self.inner.connection).await {
+            tracing::debug!(%error, "the node number will run out by itself");
+        }
+        self.inner.connection.close();
+    }
+
+    pub(crate) fn store(&self, queue: QueueName) -> Store {
+        Store::new(Arc::clone(&self.inner.connection), queue)
+    }
+
+    /// The id of a new job.
+    fn mint(&self) -> JobId {
+        Minted::next(self.node().identity().0).0
+    }
+
+    fn traceparent(&self) -> Option<String> {
+        self.inner.trace_context.as_ref()?()
+    }
+
+    fn node(&self) -> &Node {
+        &self.inner.node
+    }
+}

@@ -1,0 +1,81 @@
+use crate::job::JobId;
+
+/// The answer to an enqueue: the job's id, and whether it is new.
+///
+/// # Examples
+///
+/// ```no_run
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
+/// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
+/// # async fn example(client: emq::Client, job: SendEmailJob) -> Result<(), emq::EnqueueError> {
+/// use emq::Enqueued;
+///
+/// let ticket = client.enqueue(job).unique("welcome-ada").await?;
+/// match ticket.outcome() {
+///     Enqueued::New => println!("{} waits", ticket.id()),
+///     Enqueued::Duplicate(of) => println!("{of} is doing that already"),
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the ticket says whether the job is new or a duplicate"]
+pub struct Ticket {
+    id: JobId,
+    outcome: Enqueued,
+}
+
+/// Whether an enqueue made a new job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enqueued {
+    /// The job was new, and waits now.
+    New,
+    /// Nothing was added: this job has the same id, or holds the same deduplication key.
+    Duplicate(JobId),
+}
+
+impl Ticket {
+    pub(super) fn new(id: JobId, outcome: Enqueued) -> Self {
+        Self { id, outcome }
+    }
+
+    /// The id of the job that does the work: the new one's, or the one that this is a duplicate of.
+    ///
+    /// ```no_run
+    /// # fn example(ticket: emq::Ticket) {
+    /// println!("{}", ticket.id());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        match self.outcome {
+            Enqueued::New => self.id,
+            Enqueued::Duplicate(of) => of,
+        }
+    }
+
+    /// Whether the job is new.
+    ///
+    /// ```no_run
+    /// # fn example(ticket: emq::Ticket) {
+    /// if let emq::Enqueued::Duplicate(of) = ticket.outcome() {
+    ///     println!("{of} is doing that already");
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn outcome(&self) -> Enqueued {
+        self.outcome
+    }
+
+    /// Whether nothing was added.
+    ///
+    /// ```no_run
+    /// # fn example(ticket: emq::Ticket) {
+    /// assert!(!ticket.is_duplicate());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_duplicate(&self) -> bool {
+        matches!(self.outcome, Enqueued::Duplicate(_))
+    }
+}

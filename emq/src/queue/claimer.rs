@@ -1,0 +1,116 @@
+use std::time::Duration;
+
+use crate::store::{Batch, CallError, ClaimCall, Store};
+
+/// How long the server waits for a sign of life of a claimed job, unless set: 30 s.
+pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
+
+/// Claims jobs from one queue under the name of a worker.
+///
+/// It takes `&mut self`, because its claims come one after the other: each names its request, and a claim whose answer
+/// was lost is asked for again under the same name, so that the jobs it took are found and no others are taken.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue) -> Result<(), emq::CallError> {
+/// use std::time::Duration;
+///
+/// let mut claimer = queue.claimer("nightly-import").lease(Duration::from_secs(120));
+/// let batch = claimer.claim(10).await?;
+/// for job in &batch.jobs {
+///     println!("{:?} {}", job.name, job.lease().id());
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Claimer {
+    store: Store,
+    worker: String,
+    lease: Duration,
+    request: u64,
+    /// Whether the answer to the current request is still owed.
+    owed: bool,
+}
+
+impl Claimer {
+    pub(crate) fn new(store: Store, worker: &str) -> Self {
+        // What a request took is kept under this name. Two processes of one configured name must not find each
+        // other's jobs there.
+        let worker = format!("{worker}.{:016x}", rand::random::<u64>());
+        Self { store, worker, lease: DEFAULT_LEASE, request: 0, owed: false }
+    }
+
+    /// How long the server waits for a sign of life of a job it hands out; 30 s by default. Rounded up to whole ms.
+    ///
+    /// ```no_run
+    /// # fn example(queue: emq::Queue) {
+    /// let claimer = queue.claimer("nightly-import").lease(std::time::Duration::from_secs(120));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.max(Duration::from_millis(1));
+        self
+    }
+
+    /// The name under which its jobs are held: the given one, and a random part.
+    ///
+    /// ```no_run
+    /// # fn example(queue: emq::Queue) {
+    /// assert!(queue.claimer("nightly-import").worker().starts_with("nightly-import."));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn worker(&self) -> &str {
+        &self.worker
+    }
+
+    /// Claims up to `max` jobs (1 to 1 000) that can run now.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the server didn't carry it out or didn't say so. The next claim then begins with what this one
+    /// may have taken, and `max` may be exceeded by that.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing: the next claim finds what this one took.
+    ///
+    /// ```no_run
+    /// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
+    /// let batch = claimer.claim(10).await?;
+    /// println!("{} jobs, and more wait: {}", batch.jobs.len(), batch.more);
+    /// # Ok(()) }
+    /// ```
+    pub async fn claim(&mut self, max: usize) -> Result<Batch, CallError> {
+        if !self.owed {
+            self.request += 1;
+            self.owed = true;
+        }
+        let request = self.request.to_string();
+        let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
+        let batch = self.store.claim(claim).await?;
+        self.owed = false;
+        Ok(batch)
+    }
+
+    /// Says goodbye: the server forgets this claimer's last request. Jobs in hand stay claimed.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the server can't be told; it forgets by itself after an hour.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it unknown whether the server was told.
+    ///
+    /// ```no_run
+    /// # async fn example(claimer: emq::Claimer) -> Result<(), emq::CallError> {
+    /// claimer.leave().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn leave(self) -> Result<(), CallError> {
+        self.store.forget_claims(&self.worker).await
+    }
+}

@@ -1,0 +1,28 @@
+use super::{
+    Lease, Settled, Store,
+    error::CallError,
+    script::{Script, number, script},
+};
+
+pub(super) static SCRIPT: Script<7, 3> = script!("bury", uses "clock", "fence", "ending");
+
+impl Store {
+    /// Makes a job a dead letter.
+    pub(crate) async fn bury(&self, lease: &Lease, error: &str) -> Result<Settled, CallError> {
+        let keys = &self.keys;
+        let id = lease.id();
+        let call = SCRIPT.with(
+            [
+                keys.row(id),
+                keys.active.clone(),
+                keys.pending.clone(),
+                keys.dead.clone(),
+                keys.deduplication.clone(),
+                keys.failed.clone(),
+                keys.events.clone(),
+            ],
+            [id.as_str().to_owned().into(), number(lease.token()), error.to_owned().into()],
+        );
+        Settled::read("bury", &self.connection.call(call).await?.value)
+    }
+}

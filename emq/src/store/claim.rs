@@ -1,0 +1,214 @@
+use std::{collections::HashMap, time::Duration};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::{
+    Store,
+    error::CallError,
+    reply::Reply,
+    script::{Script, millis, number, script},
+};
+use crate::job::{Job, JobError, JobId};
+
+pub(super) static SCRIPT: Script<7, 4> = script!("claim", uses "clock", "waiting");
+
+/// How many fields of a job a claim answers with.
+const FIELDS: usize = 8;
+
+/// The right to settle a job: its id and the fencing token of one claim.
+///
+/// # Examples
+///
+/// ```
+/// let id: emq::JobId = "JOB0JZGkP9AMvv".parse().unwrap();
+/// let lease = emq::Lease::new(id, 3);
+/// assert_eq!((lease.id(), lease.token()), (id, 3));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    id: JobId,
+    token: u64,
+}
+
+impl Lease {
+    /// The lease of a claim that was made elsewhere; [`Claimed::lease`] is where one comes from.
+    ///
+    /// ```
+    /// let id: emq::JobId = "JOB0JZGkP9AMvv".parse().unwrap();
+    /// assert_eq!(emq::Lease::new(id, 3), emq::Lease::new(id, 3));
+    /// ```
+    #[must_use]
+    pub fn new(id: JobId, token: u64) -> Self {
+        Self { id, token }
+    }
+
+    /// The job.
+    ///
+    /// ```
+    /// # let id: emq::JobId = "JOB0JZGkP9AMvv".parse().unwrap();
+    /// assert_eq!(emq::Lease::new(id, 3).id(), id);
+    /// ```
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+
+    /// The fencing token: how often the job had been claimed when this lease began.
+    ///
+    /// ```
+    /// # let id: emq::JobId = "JOB0JZGkP9AMvv".parse().unwrap();
+    /// assert_eq!(emq::Lease::new(id, 3).token(), 3);
+    /// ```
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+}
+
+/// A claimed job, as it stands in the queue.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Claimed {
+    /// The right to settle it.
+    pub lease: Lease,
+    /// The name of its type; `None` on a job that another implementation of the wire has written.
+    pub name: Option<String>,
+    /// The encoded payload.
+    pub payload: Bytes,
+    /// How many runs ended in an error.
+    pub failures: u32,
+    /// How many runs ended because their lease ran out.
+    pub stalled: u32,
+    /// After how many failures it is to be buried, if its enqueue said so.
+    pub max_attempts: Option<u32>,
+    /// What its producer sent along.
+    pub headers: HashMap<String, String>,
+    /// Until when the lease surely lasts, by this process's clock.
+    pub leased_until: Instant,
+}
+
+impl Claimed {
+    /// The right to settle the job.
+    ///
+    /// ```
+    /// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
+    /// for job in claimer.claim(10).await?.jobs {
+    ///     println!("{} under token {}", job.lease().id(), job.lease().token());
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Decodes the payload as the job `J`.
+    ///
+    /// # Errors
+    ///
+    /// A permanent [`JobError`] that says what is wrong with the payload, and nothing of its content.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Greet { name: String }
+    /// # impl emq::Job for Greet { const NAME: &'static str = "greet"; }
+    /// # fn example(job: &emq::Claimed) -> Result<(), emq::JobError> {
+    /// let Greet { name } = job.decode()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn decode<J: Job>(&self) -> Result<J, JobError> {
+        crate::job::decode(&self.payload)
+    }
+}
+
+/// What a claim brought.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Batch {
+    /// The jobs, oldest first within a priority.
+    pub jobs: Vec<Claimed>,
+    /// Whether the queue has more that can be claimed now.
+    pub more: bool,
+    /// How long until a scheduled job falls due or a lease runs out, whichever comes first; `None` if there is neither.
+    pub next_event: Option<Duration>,
+    /// How many ids were dropped because they had no row: leftovers of another implementation of the wire.
+    pub dropped: u64,
+}
+
+/// A claim, as often as it has to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct ClaimCall<'a> {
+    pub(crate) worker: &'a str,
+    pub(crate) request: &'a str,
+    pub(crate) max: usize,
+    pub(crate) lease: Duration,
+}
+
+impl Store {
+    /// Claims up to `max` jobs.
+    pub(crate) async fn claim(&self, claim: ClaimCall<'_>) -> Result<Batch, CallError> {
+        let keys = &self.keys;
+        let max = claim.max.clamp(1, super::MAX_BATCH);
+        let call = SCRIPT.with(
+            [
+                keys.rows.clone(),
+                keys.pending.clone(),
+                keys.active.clone(),
+                keys.schedule.clone(),
+                keys.marker.clone(),
+                keys.meta.clone(),
+                keys.claims.clone(),
+            ],
+            [number(max as u64), millis(claim.lease), claim.worker.to_owned().into(), claim.request.to_owned().into()],
+        );
+        // Taken before the call: the lease surely lasts that long, however slow the reply is.
+        let leased_until = Instant::now() + claim.lease;
+        let answer = self.connection.call(call).await?;
+        let mut reply = Reply::list("claim", answer.value)?;
+        let request = reply.text()?;
+        if request != claim.request {
+            // The reply of another call: the client library has lost count of its replies.
+            return Err(CallError::UnexpectedReply {
+                call: "claim",
+                detail: format!("request {request:?} instead of {:?}", claim.request),
+            });
+        }
+        let more = reply.integer()? == 1;
+        let next_event = reply.wait()?;
+        let dropped = reply.count()?;
+        let mut jobs = Vec::with_capacity(reply.len());
+        while reply.len() > 0 {
+            jobs.push(read_job(&mut reply.list_part()?, leased_until)?);
+        }
+        Ok(Batch { jobs, more, next_event, dropped })
+    }
+
+    /// Forgets what a worker that leaves has claimed last.
+    pub(crate) async fn forget_claims(&self, worker: &str) -> Result<(), CallError> {
+        use fred::interfaces::ClientLike as _;
+        let slot = fred::types::ClusterHash::Custom(fred::util::redis_keyslot(self.keys.claims.as_bytes()));
+        let command = fred::types::CustomCommand::new_static("HDEL", slot, false);
+        let args: Vec<fred::types::Value> = vec![self.keys.claims.as_bytes().into(), worker.into()];
+        self.connection.check_usable()?;
+        let reply: Result<i64, _> = self.connection.client().custom(command, args).await;
+        reply.map(drop).map_err(super::error::classify)
+    }
+}
+
+fn read_job(reply: &mut Reply, leased_until: Instant) -> Result<Claimed, CallError> {
+    if reply.len() != FIELDS {
+        return Err(CallError::UnexpectedReply {
+            call: reply.call(),
+            detail: format!("a job with {} fields instead of {FIELDS}", reply.len()),
+        });
+    }
+    let id = reply.id()?;
+    let token = reply.count()?;
+    let payload = reply.bytes()?;
+    let name = reply.optional_bytes()?.map(|name| String::from_utf8_lossy(&name).into_owned());
+    let failures = reply.lenient_number()?.unwrap_or(0);
+    let stalled = reply.lenient_number()?.unwrap_or(0);
+    let max_attempts = reply.lenient_number()?;
+    let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok()).unwrap_or_default();
+    Ok(Claimed { lease: Lease { id, token }, name, payload, failures, stalled, max_attempts, headers, leased_until })
+}

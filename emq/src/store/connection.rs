@@ -1,0 +1,307 @@
+//! A connection to the server, with what the client library's defaults would lose or double set right.
+//!
+//! * One attempt per command: fred would else send a script again whose reply was lost, behind our back.
+//! * A reconnect policy without end, and a supervisor: without one, or when it is used up, fred's router ends and every
+//!   later command hangs.
+//! * A timeout per command, a TCP user timeout, and a watchdog of our own: fred's check for a mute connection is reset by
+//!   every write, so it never fires under load.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use fred::{
+    clients::Client,
+    error::{Error as FredError, ErrorKind},
+    interfaces::{ClientLike as _, EventInterface as _},
+    types::{
+        Builder, ConnectHandle, RespVersion,
+        config::{Config, ReconnectPolicy, TcpConfig, UnresponsiveConfig},
+    },
+};
+use socket2::TcpKeepalive;
+use tokio::{sync::SemaphorePermit, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    error::{CallError, ConnectError, classify_connect},
+    server,
+};
+
+/// How many calls may be under way at once on one connection.
+const MAX_CALLS: usize = 512;
+
+/// After how many timeouts in a row the connection is taken for mute and made anew.
+const TIMEOUTS_UNTIL_MUTE: u32 = 2;
+
+/// What a connection is made from.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) url: String,
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) command_timeout: Duration,
+    pub(crate) retry_for: Duration,
+}
+
+impl fmt::Debug for Settings {
+    // Neither the URL nor the password: both may hold a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("connect_timeout", &self.connect_timeout)
+            .field("command_timeout", &self.command_timeout)
+            .field("retry_for", &self.retry_for)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Settings {
+    fn config(&self) -> Result<Config, ConnectError> {
+        let url = match self.url.strip_prefix("unix:") {
+            Some(path) => format!("redis+unix:{path}"),
+            None => self.url.clone(),
+        };
+        let scheme = url.split(':').next().unwrap_or_default();
+        let wants_tls = scheme.starts_with("rediss") || scheme.starts_with("valkeys");
+        if wants_tls && !cfg!(any(feature = "tls-rustls", feature = "tls-native")) {
+            return Err(ConnectError::TlsDisabled);
+        }
+        if !["redis", "rediss", "valkey", "valkeys"].contains(&scheme.split(['-', '+']).next().unwrap_or_default()) {
+            return Err(ConnectError::Url { reason: format!("it begins with {scheme:?}") });
+        }
+        let mut config =
+            Config::from_url(&url).map_err(|error| ConnectError::Url { reason: error.details().to_owned() })?;
+        config.version = RespVersion::RESP3;
+        config.fail_fast = true;
+        config.username = self.username.clone().or(config.username);
+        config.password = self.password.clone().or(config.password);
+        Ok(config)
+    }
+
+    /// A client that isn't connected yet. `command_timeout` of zero is for one that blocks.
+    fn client(&self, command_timeout: Duration) -> Result<Client, ConnectError> {
+        let mut builder = Builder::from_config(self.config()?);
+        builder.with_connection_config(|connection| {
+            connection.max_command_attempts = 1;
+            connection.connection_timeout = self.connect_timeout;
+            connection.internal_command_timeout = self.connect_timeout;
+            connection.unresponsive =
+                UnresponsiveConfig { max_timeout: Some(self.command_timeout), interval: Duration::from_secs(1) };
+            connection.tcp = TcpConfig {
+                nodelay: Some(true),
+                keepalive: Some(
+                    TcpKeepalive::new()
+                        .with_time(Duration::from_secs(15))
+                        .with_interval(Duration::from_secs(5))
+                        .with_retries(3),
+                ),
+                // What was written to a link that died must not be carried out when it heals, long after the caller
+                // was told that the outcome is unknown.
+                #[cfg(target_os = "linux")]
+                user_timeout: Some(self.command_timeout),
+                ..TcpConfig::default()
+            };
+        });
+        builder.with_performance_config(|performance| {
+            performance.default_command_timeout = command_timeout;
+            performance.broadcast_channel_capacity = 256;
+        });
+        let mut policy = ReconnectPolicy::new_exponential(0, 20, 2_000, 2);
+        policy.set_jitter(20);
+        builder.set_policy(policy);
+        builder.build().map_err(classify_connect)
+    }
+}
+
+/// A connected client that stays connected until it is closed.
+pub(crate) struct Connection {
+    client: Client,
+    settings: Settings,
+    calls: tokio::sync::Semaphore,
+    health: Arc<Health>,
+    closed: CancellationToken,
+}
+
+/// What the supervisor and the calls tell each other.
+#[derive(Debug, Default)]
+struct Health {
+    reconnects: AtomicU64,
+    timeouts: AtomicU32,
+    remade: Mutex<Option<Instant>>,
+    foreign: OnceLock<String>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Connects for commands, and checks the server.
+    pub(crate) async fn open(settings: Settings) -> Result<Arc<Self>, ConnectError> {
+        let client = settings.client(settings.command_timeout)?;
+        let connection = Self::supervised(client, settings).await?;
+        match server::check(&connection.client).await {
+            Ok(()) => Ok(connection),
+            Err(error) => {
+                connection.close();
+                Err(error)
+            }
+        }
+    }
+
+    /// Connects for commands that block. No other command can pass while one does.
+    pub(super) async fn open_blocking(settings: Settings) -> Result<Arc<Self>, ConnectError> {
+        let client = settings.client(Duration::ZERO)?;
+        Self::supervised(client, settings).await
+    }
+
+    async fn supervised(client: Client, settings: Settings) -> Result<Arc<Self>, ConnectError> {
+        let handle = client.init().await.map_err(classify_connect)?;
+        let connection = Arc::new(Self {
+            client: client.clone(),
+            settings,
+            calls: tokio::sync::Semaphore::new(MAX_CALLS),
+            health: Arc::default(),
+            closed: CancellationToken::new(),
+        });
+        // The task holds no reference to the connection, so that dropping the last one ends both.
+        tokio::spawn(supervise(client, handle, Arc::clone(&connection.health), connection.closed.clone()));
+        Ok(connection)
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How often the connection was made anew.
+    pub(crate) fn reconnects(&self) -> u64 {
+        self.health.reconnects.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.is_cancelled()
+    }
+
+    /// Ends the connection; calls under way fail as unknown, later ones as closed.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+        self.calls.close();
+    }
+
+    pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, CallError> {
+        self.calls.acquire().await.map_err(|_| CallError::Closed)
+    }
+
+    pub(super) fn check_usable(&self) -> Result<(), CallError> {
+        if self.is_closed() {
+            return Err(CallError::Closed);
+        }
+        match self.health.foreign.get() {
+            Some(found) => Err(CallError::ForeignVersion { found: found.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The watchdog: makes the connection anew when calls time out one after the other.
+    pub(super) async fn observe<T>(&self, reply: &Result<T, CallError>) {
+        if !reply.as_ref().is_err_and(is_timeout) {
+            // A plain store would make every call write to one shared cache line.
+            if self.health.timeouts.load(Ordering::Relaxed) != 0 {
+                self.health.timeouts.store(0, Ordering::Relaxed);
+            }
+            return;
+        }
+        if self.health.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= TIMEOUTS_UNTIL_MUTE && self.may_remake() {
+            tracing::warn!("the server doesn't answer; making the connection anew");
+            let _ = self.client.force_reconnection().await;
+        }
+    }
+
+    /// Hundreds of calls may time out at once; one of them makes the connection anew.
+    fn may_remake(&self) -> bool {
+        let mut remade = self.health.remade.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let may = remade.is_none_or(|at| now.duration_since(at) >= self.settings.command_timeout);
+        if may {
+            *remade = Some(now);
+            self.health.timeouts.store(0, Ordering::Relaxed);
+        }
+        may
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn is_timeout(error: &CallError) -> bool {
+    let CallError::Unknown { source } = error else { return false };
+    source.downcast_ref::<FredError>().is_some_and(|error| *error.kind() == ErrorKind::Timeout)
+}
+
+/// Counts reconnects, checks the wire's version after each, revives fred's router if it ends, and ends it with the
+/// connection: a client that is merely dropped lives on.
+async fn supervise(client: Client, mut handle: ConnectHandle, health: Arc<Health>, closed: CancellationToken) {
+    let mut reconnected = client.reconnect_rx();
+    // The first connection is announced as well.
+    let mut connected_before = false;
+    loop {
+        tokio::select! {
+            () = closed.cancelled() => break,
+            event = reconnected.recv() => {
+                if matches!(event, Err(tokio::sync::broadcast::error::RecvError::Closed)) {
+                    reconnected = client.reconnect_rx();
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+                if connected_before {
+                    health.reconnects.fetch_add(1, Ordering::Relaxed);
+                    recheck(&client, &health).await;
+                }
+                connected_before = true;
+            }
+            _ = &mut handle => {
+                tracing::warn!("the connection's task ended; starting it again");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                if closed.is_cancelled() {
+                    break;
+                }
+                match client.init().await {
+                    Ok(next) => handle = next,
+                    Err(error) => {
+                        tracing::warn!(%error, "the server can't be reached");
+                        // Ends at once, so that the next turn tries again.
+                        handle = tokio::spawn(async { Ok(()) });
+                    }
+                }
+            }
+        }
+    }
+    handle.abort();
+}
+
+/// A server that was restarted empty, or replaced, may speak another wire now.
+async fn recheck(client: &Client, health: &Health) {
+    match server::check_version(client).await {
+        Err(CallError::ForeignVersion { found }) => {
+            tracing::error!(%found, "the server speaks another wire version now; this client stops using it");
+            let _ = health.foreign.set(found);
+        }
+        Err(error) => tracing::debug!(%error, "the wire version can't be checked"),
+        Ok(()) => {}
+    }
+}

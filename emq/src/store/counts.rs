@@ -1,0 +1,72 @@
+use super::{
+    Store,
+    error::CallError,
+    reply::Reply,
+    script::{Script, script},
+};
+
+pub(super) static SCRIPT: Script<8, 0> = script!("counts");
+
+/// How many jobs stand in each place of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Can be claimed now.
+    pub pending: u64,
+    /// Held by workers.
+    pub active: u64,
+    /// Delayed, or waiting for a retry.
+    pub scheduled: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// Finished and still remembered.
+    pub remembered: u64,
+    /// How many jobs were ever completed.
+    pub completed: u64,
+    /// How many jobs were ever buried.
+    pub failed: u64,
+    /// Whether the queue is paused.
+    pub paused: bool,
+}
+
+impl Counts {
+    /// How many jobs haven't ended: pending, active and scheduled.
+    ///
+    /// ```
+    /// assert_eq!(emq::Counts::default().unfinished(), 0);
+    /// ```
+    #[must_use]
+    pub fn unfinished(&self) -> u64 {
+        self.pending + self.active + self.scheduled
+    }
+}
+
+impl Store {
+    pub(crate) async fn counts(&self) -> Result<Counts, CallError> {
+        let keys = &self.keys;
+        let call = SCRIPT.with(
+            [
+                keys.pending.clone(),
+                keys.active.clone(),
+                keys.schedule.clone(),
+                keys.dead.clone(),
+                keys.done.clone(),
+                keys.completed.clone(),
+                keys.failed.clone(),
+                keys.meta.clone(),
+            ],
+            [],
+        );
+        let mut reply = Reply::list("counts", self.connection.call(call).await?.value)?;
+        Ok(Counts {
+            pending: reply.count()?,
+            active: reply.count()?,
+            scheduled: reply.count()?,
+            dead: reply.count()?,
+            remembered: reply.count()?,
+            completed: reply.count()?,
+            failed: reply.count()?,
+            paused: reply.integer()? == 1,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use fred::types::Value;
+
+use super::{
+    Store,
+    error::CallError,
+    reply::{Reply, unexpected},
+    script::{Script, millis, number, script},
+};
+use crate::job::JobId;
+
+pub(super) static SCRIPT: Script<6, 1> = script!("enqueue", uses "clock", "waiting");
+
+/// One job to admit.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) id: JobId,
+    pub(crate) due: Due,
+    pub(crate) payload: Bytes,
+    /// As it stands on the wire.
+    pub(crate) deduplication_key: Option<String>,
+    pub(crate) priority: i32,
+    pub(crate) name: Option<&'static str>,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) headers: Option<String>,
+}
+
+/// When a job is to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Due {
+    #[default]
+    Now,
+    /// From the server's now.
+    In(Duration),
+    At(SystemTime),
+}
+
+/// What became of the jobs of one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    /// One per job, in order.
+    pub(crate) admits: Vec<Admit>,
+    /// Whether an earlier try of this call may have been carried out, so that a duplicate may be of our own making.
+    pub(crate) repeated: bool,
+}
+
+/// What became of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Admit {
+    Enqueued,
+    Duplicate { of: JobId, nonce: Option<String> },
+    Conflict { with: JobId, nonce: Option<String> },
+}
+
+impl Store {
+    /// Admits up to [`MAX_BATCH`](super::MAX_BATCH) jobs in one call.
+    pub(crate) async fn enqueue(&self, nonce: Option<&str>, items: &[Item]) -> Result<Admission, CallError> {
+        let keys = &self.keys;
+        let mut more = Vec::with_capacity(items.len() * 10);
+        items.iter().for_each(|item| push(item, &mut more));
+        let call = SCRIPT.with_more(
+            [
+                keys.rows.clone(),
+                keys.pending.clone(),
+                keys.schedule.clone(),
+                keys.done.clone(),
+                keys.deduplication.clone(),
+                keys.marker.clone(),
+            ],
+            [nonce.unwrap_or_default().to_owned().into()],
+            more,
+        );
+        let answer = self.connection.call(call).await?;
+        let mut reply = Reply::list("enqueue", answer.value)?;
+        if reply.len() != items.len() {
+            let detail = format!("{} answers for {} jobs", reply.len(), items.len());
+            return Err(CallError::UnexpectedReply { call: "enqueue", detail });
+        }
+        let admits = items.iter().map(|_| read(&reply.text()?)).collect::<Result<_, _>>()?;
+        Ok(Admission { admits, repeated: answer.repeated })
+    }
+}
+
+fn push(item: &Item, args: &mut Vec<Value>) {
+    args.push(item.id.as_str().to_owned().into());
+    args.push(match item.due {
+        Due::Now | Due::In(Duration::ZERO) => "".into(),
+        Due::In(delay) => format!("+{}", millis(delay).as_string().unwrap_or_default()).into(),
+        Due::At(time) => millis(time.duration_since(UNIX_EPOCH).unwrap_or_default()),
+    });
+    args.push(item.payload.clone().into());
+    args.push(item.deduplication_key.clone().unwrap_or_default().into());
+    args.push(number(item.priority));
+    let fields: Vec<(&str, Value)> = [
+        item.name.map(|name| ("name", name.into())),
+        item.max_attempts.map(|max| ("max_attempts", number(max))),
+        item.headers.clone().map(|headers| ("headers", headers.into())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    args.push(number(fields.len() as u64));
+    for (name, value) in fields {
+        args.push(name.into());
+        args.push(value);
+    }
+}
+
+fn read(text: &str) -> Result<Admit, CallError> {
+    if text == "ENQUEUED" {
+        return Ok(Admit::Enqueued);
+    }
+    let mut words = text.split(' ');
+    let word = words.next();
+    let id = words.next().and_then(|id| id.parse().ok());
+    let nonce = words.next().filter(|nonce| !nonce.is_empty()).map(str::to_owned);
+    match (word, id) {
+        (Some("DUPLICATE"), Some(of)) => Ok(Admit::Duplicate { of, nonce }),
+        (Some("CONFLICT"), Some(with)) => Ok(Admit::Conflict { with, nonce }),
+        _ => Err(unexpected("enqueue", &text.to_owned().into())),
+    }
+}

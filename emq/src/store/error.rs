@@ -1,0 +1,235 @@
+//! What an error of the client library means: not sent, unknown, or refused by the server.
+
+use std::{error::Error, sync::Arc};
+
+use fred::error::{Error as FredError, ErrorKind};
+
+use crate::job::BoxError;
+
+/// Why a call of the server has no answer, or not the one it should have.
+///
+/// Calls are repeated where it helps before this error is given, for up to
+/// [`ClientBuilder::retry_for`](crate::ClientBuilder::retry_for).
+///
+/// # Examples
+///
+/// ```
+/// # async fn example(queue: emq::Queue, id: emq::JobId) {
+/// use emq::CallError;
+///
+/// match queue.revive(id).await {
+///     Ok(outcome) => println!("{outcome:?}"),
+///     Err(CallError::Unknown { .. }) => println!("it may have been carried out; doing it again is harmless"),
+///     Err(error) => println!("{error}"),
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The call never reached the server.
+    #[error(
+        "the server can't be reached, and nothing was sent: {source}; check that it runs and that the URL is right"
+    )]
+    Unreachable {
+        /// What the connection said.
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// The call was sent, but no answer came: it may or may not have been carried out. Repeating it is harmless.
+    #[error("the server gave no answer: {source}; the call may have been carried out, and repeating it is harmless")]
+    Unknown {
+        /// What the connection said.
+        source: Arc<dyn Error + Send + Sync>,
+    },
+    /// The server refused the call; nothing was written.
+    #[error("the server refused the call: {message}{}", hint(code))]
+    Refused {
+        /// The first word of the server's error, such as `OOM`, `READONLY`, `NOPERM` or `EMQSTATE`.
+        code: String,
+        /// The whole of it.
+        message: String,
+    },
+    /// The answer isn't one that the call can have: another program writes to these keys, or a proxy garbles them.
+    #[error(
+        "the answer to `{call}` can't be understood ({detail}); does something else write to the keys of this queue?"
+    )]
+    UnexpectedReply {
+        /// The transition.
+        call: &'static str,
+        /// What came instead.
+        detail: String,
+    },
+    /// The server was taken over by a wire version that this client doesn't speak.
+    #[error("the server's keys are of wire version {found:?}, and this client speaks echomq:3; upgrade the older side")]
+    ForeignVersion {
+        /// What stands in `{emq}:version`.
+        found: String,
+    },
+    /// The client has been closed.
+    #[error("the client has been closed")]
+    Closed,
+}
+
+impl CallError {
+    /// Whether the same call may succeed later by itself: the server was away, busy or read-only.
+    ///
+    /// ```
+    /// assert!(!emq::CallError::Closed.is_transient());
+    /// ```
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Unknown { .. } => true,
+            Self::Refused { code, .. } => TRANSIENT.contains(&code.as_str()),
+            Self::UnexpectedReply { .. } | Self::ForeignVersion { .. } | Self::Closed => false,
+        }
+    }
+
+    /// Whether the server itself said this word first.
+    pub(crate) fn is_code(&self, word: &str) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == word)
+    }
+}
+
+/// Words with which a server refuses a call that it may accept a moment later.
+const TRANSIENT: [&str; 8] =
+    ["LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOREPLICAS", "UNKILLABLE"];
+
+fn hint(code: &str) -> &'static str {
+    match code {
+        "OOM" => "; raise maxmemory or drain the queue: jobs in hand can still be completed",
+        "READONLY" => "; this is a replica: connect to the primary, or through Sentinel",
+        "NOPERM" => "; the user needs EVAL, EVALSHA and the commands in docs/keys.md on the keys emq:* and {emq}:*",
+        "NOAUTH" | "WRONGPASS" => "; check the user and the password",
+        "MISCONF" => "; the server can't save its data: see its log",
+        _ => "",
+    }
+}
+
+/// Why a client couldn't be connected.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use emq::{Client, ConnectError};
+///
+/// let error = Client::connect("mailto:somebody").await.unwrap_err();
+/// assert!(matches!(error, ConnectError::Url { .. }));
+/// # }
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The URL can't be understood.
+    #[error(
+        "the URL can't be used: {reason}; write redis://host:6379, rediss://host:6379 (TLS), unix:///path, \
+         redis-cluster://host:6379 or redis-sentinel://host:26379?sentinelServiceName=name"
+    )]
+    Url {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The URL asks for TLS, which this build doesn't have.
+    #[error("the URL asks for TLS; enable the feature `tls-rustls` or `tls-native` of emq")]
+    TlsDisabled,
+    /// The server can't be reached.
+    #[error("the server can't be reached: {source}; check that it runs and that the URL is right")]
+    Unreachable {
+        /// What the connection said.
+        source: BoxError,
+    },
+    /// The server refused the user or the password.
+    #[error("the server refused the user or the password: {source}")]
+    Denied {
+        /// What the server said.
+        source: BoxError,
+    },
+    /// The server is older than emq needs.
+    #[error("the server is {found}, and emq needs Redis {} or Valkey 7.2 or later", super::server::OLDEST_TEXT)]
+    TooOld {
+        /// Its name and version.
+        found: String,
+    },
+    /// A call failed while the connection was set up.
+    #[error("the connection can't be set up: {0}")]
+    Call(#[from] CallError),
+}
+
+/// Puts an error of fred into one of our three classes. Valid for `max_command_attempts = 1`; fred tells most of its own
+/// errors apart by their text alone, so the tests below hold the texts.
+pub(super) fn classify(error: FredError) -> CallError {
+    let details = error.details();
+    let first = details.split_whitespace().next().unwrap_or_default();
+    let is_code =
+        first.len() > 1 && first.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    if is_code && !matches!(error.kind(), ErrorKind::IO | ErrorKind::Timeout) {
+        return CallError::Refused { code: first.to_owned(), message: details.to_owned() };
+    }
+    let not_sent = match error.kind() {
+        ErrorKind::Backpressure => true,
+        ErrorKind::Unknown => details == "Failed to route command.",
+        ErrorKind::Canceled => details == "Connection closed unexpectedly.",
+        ErrorKind::Cluster => details.starts_with("All keys must") || details.starts_with("Missing server"),
+        _ => false,
+    };
+    let source = Arc::new(error);
+    if not_sent { CallError::Unreachable { source } } else { CallError::Unknown { source } }
+}
+
+/// What an error of the first connection means.
+pub(super) fn classify_connect(error: FredError) -> ConnectError {
+    match error.kind() {
+        ErrorKind::Auth => ConnectError::Denied { source: error.into() },
+        ErrorKind::Url | ErrorKind::Config => ConnectError::Url { reason: error.details().to_owned() },
+        _ => ConnectError::Unreachable { source: error.into() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(kind: ErrorKind, details: &'static str) -> CallError {
+        classify(FredError::new(kind, details))
+    }
+
+    #[test]
+    fn an_error_of_the_server_is_told_by_its_first_word() {
+        for (kind, details, code) in [
+            (ErrorKind::Unknown, "EMQSTATE the job is pending, not dead", "EMQSTATE"),
+            (ErrorKind::Unknown, "OOM command not allowed when used memory > 'maxmemory'.", "OOM"),
+            (ErrorKind::InvalidArgument, "WRONGTYPE Operation against a key", "WRONGTYPE"),
+            (ErrorKind::NotFound, "NOSCRIPT No matching script.", "NOSCRIPT"),
+            (ErrorKind::Auth, "NOAUTH Authentication required.", "NOAUTH"),
+        ] {
+            assert!(class(kind, details).is_code(code), "{details}");
+        }
+    }
+
+    #[test]
+    fn only_what_certainly_was_not_sent_is_unreachable() {
+        for (kind, details) in [
+            (ErrorKind::Unknown, "Failed to route command."),
+            (ErrorKind::Canceled, "Connection closed unexpectedly."),
+            (ErrorKind::Backpressure, "Max number of in-flight commands reached."),
+        ] {
+            assert!(matches!(class(kind, details), CallError::Unreachable { .. }), "{details}");
+        }
+    }
+
+    #[test]
+    fn a_lost_connection_or_a_timeout_is_unknown_never_failed() {
+        for (kind, details) in [
+            (ErrorKind::IO, "Connection closed."),
+            (ErrorKind::IO, "ETIMEDOUT"),
+            (ErrorKind::Timeout, "Request timed out."),
+            (ErrorKind::Canceled, "Canceled."),
+            (ErrorKind::Unknown, "Too many failed write attempts."),
+            (ErrorKind::Unknown, "Max attempts reached."),
+        ] {
+            assert!(matches!(class(kind, details), CallError::Unknown { .. }), "{details}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use super::{
+    Store,
+    error::CallError,
+    reply::Reply,
+    script::{Script, script},
+    state::JobState,
+};
+use crate::job::JobId;
+
+pub(super) static SCRIPT: Script<3, 1> = script!("get");
+
+/// Everything that is stored of a job.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stored {
+    /// Its id.
+    pub id: JobId,
+    /// Where it stands.
+    pub state: JobState,
+    /// The name of its type.
+    pub name: Option<String>,
+    /// The encoded payload; empty once it has finished.
+    pub payload: Bytes,
+    /// How often it was claimed: the fencing token of its latest run.
+    pub attempts: u64,
+    /// How many runs ended in an error.
+    pub failures: u32,
+    /// How many runs ended because their lease ran out.
+    pub stalled: u32,
+    /// The text of the last failure.
+    pub last_error: Option<String>,
+    /// The worker that holds it.
+    pub worker: Option<String>,
+    /// Its priority; the lower runs first.
+    pub priority: i32,
+    /// After how many failures it is buried, if its enqueue said so.
+    pub max_attempts: Option<u32>,
+    /// The deduplication key that it was enqueued with, as it stands on the wire.
+    pub deduplication_key: Option<String>,
+    /// What its producer sent along.
+    pub headers: HashMap<String, String>,
+    /// The encoded result, if it has finished with one.
+    pub result: Option<Bytes>,
+}
+
+impl Store {
+    /// Everything that is stored of a job; `None` if there is none of that id.
+    pub(crate) async fn get(&self, id: JobId) -> Result<Option<Stored>, CallError> {
+        let keys = &self.keys;
+        let call = SCRIPT.with([keys.row(id), keys.result(id), keys.done.clone()], [id.as_str().to_owned().into()]);
+        let mut reply = Reply::list("get", self.connection.call(call).await?.value)?;
+        let done = reply.integer()? == 1;
+        let result = reply.optional_bytes()?;
+        let mut fields = reply.list_part()?;
+        let mut row: HashMap<String, Bytes> = HashMap::new();
+        while fields.len() > 0 {
+            row.insert(fields.text()?, fields.bytes()?);
+        }
+        if row.is_empty() && !done {
+            return Ok(None);
+        }
+        let text = |row: &HashMap<String, Bytes>, field: &str| {
+            row.get(field).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        };
+        fn number<T: std::str::FromStr>(row: &HashMap<String, Bytes>, field: &str) -> Option<T> {
+            std::str::from_utf8(row.get(field)?).ok()?.parse().ok()
+        }
+        let state = text(&row, "state").map_or(JobState::Finished, |state| JobState::read(&state));
+        Ok(Some(Stored {
+            id,
+            state,
+            name: text(&row, "name"),
+            payload: row.get("payload").cloned().unwrap_or_default(),
+            attempts: number(&row, "attempts").unwrap_or(0),
+            failures: number(&row, "failures").unwrap_or(0),
+            stalled: number(&row, "stalled").unwrap_or(0),
+            last_error: text(&row, "last_error"),
+            worker: text(&row, "worker"),
+            priority: number(&row, "priority").unwrap_or(0),
+            max_attempts: number(&row, "max_attempts"),
+            deduplication_key: text(&row, "did"),
+            headers: row.get("headers").and_then(|headers| serde_json::from_slice(headers).ok()).unwrap_or_default(),
+            result,
+        }))
+    }
+}

@@ -1,0 +1,71 @@
+//! The spelling of every key. Nothing else in the crate knows it.
+
+use fred::types::Key;
+
+use crate::job::{JobId, QueueName};
+
+/// The keys of one queue, all with the hash tag `{queue}` and so in one cluster slot.
+#[derive(Debug)]
+pub(super) struct Keys {
+    pub(super) rows: Key,
+    pub(super) pending: Key,
+    pub(super) active: Key,
+    pub(super) schedule: Key,
+    pub(super) dead: Key,
+    pub(super) done: Key,
+    pub(super) marker: Key,
+    pub(super) meta: Key,
+    pub(super) claims: Key,
+    pub(super) deduplication: Key,
+    pub(super) completed: Key,
+    pub(super) failed: Key,
+    pub(super) events: Key,
+    prefix: String,
+}
+
+impl Keys {
+    pub(super) fn of(queue: &QueueName) -> Self {
+        let prefix = format!("emq:{{{queue}}}:");
+        let key = |name: &str| Key::from(format!("{prefix}{name}"));
+        Self {
+            // `rows` and `deduplication` are prefixes: a script appends an id or a key to them, and nothing else.
+            rows: key("job:"),
+            pending: key("pending"),
+            active: key("active"),
+            schedule: key("schedule"),
+            dead: key("dead"),
+            done: key("done"),
+            marker: key("marker"),
+            meta: key("meta"),
+            claims: key("claims"),
+            deduplication: key("de:"),
+            completed: key("metrics:completed"),
+            failed: key("metrics:failed"),
+            events: key("events"),
+            prefix,
+        }
+    }
+
+    pub(super) fn row(&self, id: JobId) -> Key {
+        format!("{}job:{id}", self.prefix).into()
+    }
+
+    pub(super) fn logs(&self, id: JobId) -> Key {
+        format!("{}job:{id}:logs", self.prefix).into()
+    }
+
+    pub(super) fn result(&self, id: JobId) -> Key {
+        format!("{}job:{id}:result", self.prefix).into()
+    }
+}
+
+/// What the server speaks; claimed by the first peer that connects.
+pub(super) const VERSION: &str = "{emq}:version";
+
+/// The prefix of the node numbers.
+pub(super) const NODES: &str = "{emq}:node:";
+
+/// The key of one node number.
+pub(super) fn node(number: u16) -> Key {
+    format!("{NODES}{number}").into()
+}

@@ -1,0 +1,61 @@
+use super::{
+    Store,
+    error::CallError,
+    reply::Reply,
+    script::{Script, number, script},
+};
+use crate::job::JobId;
+
+pub(super) static SCRIPT: Script<1, 2> = script!("list");
+
+/// A place of a queue whose jobs can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// What can be claimed, in the order in which it will be. The score is the priority.
+    Pending,
+    /// What workers hold. The score is the end of the lease in Unix ms, by the server's clock.
+    Active,
+    /// What is delayed or waits for a retry. The score is the time it is due, in Unix ms.
+    Scheduled,
+    /// The dead letters. The score is the time of death, in Unix ms.
+    Dead,
+    /// What has finished and is remembered. The score is when it may be forgotten, in Unix ms.
+    Finished,
+}
+
+/// A job in one place of a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Listed {
+    /// Its id.
+    pub id: JobId,
+    /// What it is ordered by there; see [`Place`].
+    pub score: f64,
+}
+
+impl Store {
+    /// Up to `count` (at most 1 000) jobs of one place, after the first `offset`.
+    pub(crate) async fn list(&self, place: Place, offset: u64, count: usize) -> Result<Vec<Listed>, CallError> {
+        let keys = &self.keys;
+        let key = match place {
+            Place::Pending => &keys.pending,
+            Place::Active => &keys.active,
+            Place::Scheduled => &keys.schedule,
+            Place::Dead => &keys.dead,
+            Place::Finished => &keys.done,
+        };
+        let offset = offset.min(u64::from(u32::MAX));
+        let count = count.clamp(1, super::MAX_BATCH) as u64;
+        let call = SCRIPT.with([key.clone()], [number(offset), number(count)]);
+        let mut reply = Reply::list("list", self.connection.call(call).await?.value)?;
+        let mut listed = Vec::with_capacity(reply.len() / 2);
+        while reply.len() > 0 {
+            // An id that isn't a job's can't be named; another implementation may have left it.
+            let id = reply.text()?.parse();
+            let score = reply.lenient_number()?.unwrap_or(0.0);
+            listed.extend(id.ok().map(|id| Listed { id, score }));
+        }
+        Ok(listed)
+    }
+}

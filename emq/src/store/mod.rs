@@ -1,0 +1,94 @@
+//! The only code that talks to the server: the keys, the scripts, and one file per transition.
+//!
+//! fred stands behind this module. What its defaults would lose or double is set right in `connection`; what its errors
+//! mean is decided in `error`. Every call may be repeated: ids are minted before the first try, settling is fenced by a
+//! token, and a claim names its request. That is why a lost reply is never more than a repeat.
+
+mod bury;
+mod call;
+mod claim;
+mod complete;
+mod connection;
+mod counts;
+mod enqueue;
+mod error;
+mod extend;
+mod get;
+mod keys;
+mod list;
+mod node;
+mod promote;
+mod reap;
+mod release;
+mod remove;
+mod reply;
+mod retry;
+mod revive;
+mod script;
+mod server;
+mod settled;
+mod snooze;
+mod state;
+mod trim;
+mod wait;
+
+#[cfg(test)]
+mod contract;
+
+use std::sync::Arc;
+
+use self::keys::Keys;
+pub(crate) use self::{
+    claim::ClaimCall,
+    connection::{Connection, Settings},
+    enqueue::{Admission, Admit, Due, Item},
+    extend::Extend,
+    node::Node,
+    wait::Waiter,
+};
+pub use self::{
+    claim::{Batch, Claimed, Lease},
+    counts::Counts,
+    error::{CallError, ConnectError},
+    extend::Extended,
+    get::Stored,
+    list::{Listed, Place},
+    promote::Promoted,
+    reap::Reaped,
+    remove::Removed,
+    revive::Revived,
+    settled::Settled,
+    state::JobState,
+    trim::{Keep, Trimmed},
+};
+use crate::job::QueueName;
+
+/// The most jobs that one script call takes or hands out.
+pub(crate) const MAX_BATCH: usize = 1_000;
+
+/// One queue on one connection: a method per transition.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    connection: Arc<Connection>,
+    keys: Arc<Keys>,
+    name: QueueName,
+}
+
+impl Store {
+    pub(crate) fn new(connection: Arc<Connection>, name: QueueName) -> Self {
+        Self { connection, keys: Arc::new(Keys::of(&name)), name }
+    }
+
+    pub(crate) fn name(&self) -> &QueueName {
+        &self.name
+    }
+
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
+    /// The same queue through another connection.
+    pub(crate) fn through(&self, connection: Arc<Connection>) -> Self {
+        Self { connection, ..self.clone() }
+    }
+}

@@ -1,0 +1,35 @@
+use std::time::Duration;
+
+use super::{
+    Store,
+    error::CallError,
+    reply::Reply,
+    script::{Script, number, script},
+};
+
+pub(super) static SCRIPT: Script<4, 1> = script!("promote", uses "clock", "waiting");
+
+/// What a promotion did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Promoted {
+    /// How many jobs can be claimed now that were scheduled before.
+    pub count: u64,
+    /// How long until the next scheduled job is due; zero if more are due now; `None` if none is scheduled.
+    pub next_due: Option<Duration>,
+    /// How many ids were dropped because they had no row.
+    pub dropped: u64,
+}
+
+impl Store {
+    /// Moves up to `limit` scheduled jobs that are due to their waiting place.
+    pub(crate) async fn promote(&self, limit: usize) -> Result<Promoted, CallError> {
+        let keys = &self.keys;
+        let call = SCRIPT.with(
+            [keys.rows.clone(), keys.schedule.clone(), keys.pending.clone(), keys.marker.clone()],
+            [number(limit.clamp(1, super::MAX_BATCH) as u64)],
+        );
+        let mut reply = Reply::list("promote", self.connection.call(call).await?.value)?;
+        Ok(Promoted { count: reply.count()?, next_due: reply.wait()?, dropped: reply.count()? })
+    }
+}

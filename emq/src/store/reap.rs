@@ -1,0 +1,48 @@
+use super::{
+    Store,
+    error::CallError,
+    reply::Reply,
+    script::{Script, number, script},
+};
+use crate::job::JobId;
+
+pub(super) static SCRIPT: Script<8, 2> = script!("reap", uses "clock", "waiting", "ending");
+
+/// What a sweep for expired leases did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reaped {
+    /// The jobs that wait again.
+    pub recovered: Vec<JobId>,
+    /// The jobs that stalled once too often and are dead letters now.
+    pub dead: Vec<JobId>,
+    /// Whether more have lost their lease.
+    pub more: bool,
+    /// How many ids were dropped because they had no row.
+    pub dropped: u64,
+}
+
+impl Store {
+    /// Takes up to `limit` jobs whose lease ran out from the active set; `max_stalled` is the stall at which a job is
+    /// buried.
+    pub(crate) async fn reap(&self, max_stalled: Option<u32>, limit: usize) -> Result<Reaped, CallError> {
+        let keys = &self.keys;
+        let call = SCRIPT.with(
+            [
+                keys.rows.clone(),
+                keys.active.clone(),
+                keys.pending.clone(),
+                keys.dead.clone(),
+                keys.marker.clone(),
+                keys.deduplication.clone(),
+                keys.failed.clone(),
+                keys.events.clone(),
+            ],
+            [max_stalled.map_or_else(|| "".into(), number), number(limit.clamp(1, super::MAX_BATCH) as u64)],
+        );
+        let mut reply = Reply::list("reap", self.connection.call(call).await?.value)?;
+        let more = reply.integer()? == 1;
+        let dropped = reply.count()?;
+        Ok(Reaped { recovered: reply.ids()?, dead: reply.ids()?, more, dropped })
+    }
+}

@@ -1,0 +1,22 @@
+use std::time::Duration;
+
+use super::{
+    Lease, Settled, Store,
+    error::CallError,
+    script::{Script, millis, number, script},
+};
+
+pub(super) static SCRIPT: Script<5, 4> = script!("retry", uses "clock", "fence", "waiting");
+
+impl Store {
+    /// Puts a failed job on the schedule.
+    pub(crate) async fn retry(&self, lease: &Lease, delay: Duration, error: &str) -> Result<Settled, CallError> {
+        let keys = &self.keys;
+        let id = lease.id();
+        let call = SCRIPT.with(
+            [keys.row(id), keys.active.clone(), keys.pending.clone(), keys.schedule.clone(), keys.marker.clone()],
+            [id.as_str().to_owned().into(), number(lease.token()), millis(delay), error.to_owned().into()],
+        );
+        Settled::read("retry", &self.connection.call(call).await?.value)
+    }
+}

@@ -1,0 +1,48 @@
+use super::{
+    Store,
+    error::CallError,
+    reply::{unexpected, word},
+    script::{Script, script},
+};
+use crate::job::JobId;
+
+pub(super) static SCRIPT: Script<6, 1> = script!("revive", uses "waiting");
+
+/// What became of a revival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Revived {
+    /// The job waits again, with a fresh budget of attempts and stalls.
+    Revived,
+    /// The job isn't dead; nothing was written.
+    NotDead,
+    /// There is no such job; nothing was written.
+    Gone,
+}
+
+impl Store {
+    /// Brings a dead letter back.
+    pub(crate) async fn revive(&self, id: JobId) -> Result<Revived, CallError> {
+        let keys = &self.keys;
+        let call = SCRIPT.with(
+            [
+                keys.row(id),
+                keys.dead.clone(),
+                keys.pending.clone(),
+                keys.marker.clone(),
+                keys.rows.clone(),
+                keys.deduplication.clone(),
+            ],
+            [id.as_str().to_owned().into()],
+        );
+        match self.connection.call(call).await {
+            Ok(answer) => match word("revive", &answer.value)?.as_str() {
+                "OK" => Ok(Revived::Revived),
+                "GONE" => Ok(Revived::Gone),
+                _ => Err(unexpected("revive", &answer.value)),
+            },
+            Err(error) if error.is_code("EMQSTATE") => Ok(Revived::NotDead),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What the transitions that settle a claimed job answer.
+
+use fred::types::Value;
+
+use super::{
+    error::CallError,
+    reply::{unexpected, word},
+};
+
+/// What became of an attempt to settle a job.
+///
+/// # Examples
+///
+/// ```
+/// use emq::Settled;
+///
+/// assert!(Settled::Accepted.is_settled());
+/// assert!(Settled::Repeated.is_settled());
+/// assert!(!Settled::Stale.is_settled());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Settled {
+    /// It was written.
+    Accepted,
+    /// The same had been written before, by an earlier try of this call; nothing was written again.
+    Repeated,
+    /// Another worker holds the job, or it was settled in another way; nothing was written.
+    Stale,
+    /// There is no such job any more; nothing was written.
+    Gone,
+}
+
+impl Settled {
+    /// Whether the job stands now as the call wanted it.
+    ///
+    /// ```
+    /// assert!(!emq::Settled::Gone.is_settled());
+    /// ```
+    #[must_use]
+    pub fn is_settled(self) -> bool {
+        matches!(self, Self::Accepted | Self::Repeated)
+    }
+
+    pub(super) fn read(call: &'static str, value: &Value) -> Result<Self, CallError> {
+        match word(call, value)?.as_str() {
+            "OK" => Ok(Self::Accepted),
+            "DONE" => Ok(Self::Repeated),
+            "STALE" => Ok(Self::Stale),
+            "GONE" => Ok(Self::Gone),
+            _ => Err(unexpected(call, value)),
+        }
+    }
+}

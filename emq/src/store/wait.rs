@@ -1,0 +1,79 @@
+use std::{sync::Arc, time::Duration};
+
+use fred::{
+    interfaces::ClientLike as _,
+    types::{ClientUnblockFlag, ClusterHash, CustomCommand, Key, Value, config::Options},
+};
+
+use super::{
+    Store,
+    connection::{Connection, Settings},
+    error::{CallError, ConnectError, classify},
+};
+
+/// How much longer than the server the client waits for the end of a blocking call, before it takes the link for mute.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waits on one queue's marker, on a connection of its own.
+///
+/// The marker carries no job: a wake-up that is lost costs at most the time until the worker looks again by itself.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    connection: Arc<Connection>,
+    marker: Key,
+}
+
+impl Store {
+    /// Opens a connection that waits for this queue.
+    pub(crate) async fn waiter(&self, settings: Settings) -> Result<Waiter, ConnectError> {
+        let connection = Connection::open_blocking(settings).await?;
+        Ok(Waiter { connection, marker: self.keys.marker.clone() })
+    }
+
+    /// Sets the marker again after it was taken by a worker that has no use for it, so that another one wakes.
+    pub(crate) async fn wake_another(&self) -> Result<(), CallError> {
+        let command = CustomCommand::new_static("ZADD", slot(&self.keys.marker), false);
+        let args: Vec<Value> = vec![self.keys.marker.as_bytes().into(), "0".into(), "0".into()];
+        self.connection.check_usable()?;
+        self.connection.client().custom::<Value, _>(command, args).await.map(drop).map_err(classify)
+    }
+}
+
+impl Waiter {
+    /// Waits until the marker is set, and takes it: `true`. `false` after `longest`, which is at least 10 ms: older
+    /// servers take a smaller timeout for none at all.
+    pub(crate) async fn wait(&self, longest: Duration) -> Result<bool, CallError> {
+        let longest = longest.max(Duration::from_millis(10));
+        let options = Options { timeout: Some(longest + PATIENCE), ..Options::default() };
+        let command = CustomCommand::new_static("BZPOPMIN", slot(&self.marker), true);
+        let args: Vec<Value> = vec![self.marker.as_bytes().into(), format!("{:.3}", longest.as_secs_f64()).into()];
+        let reply: Result<Value, _> = self.connection.client().with_options(&options).custom(command, args).await;
+        match reply {
+            Ok(value) => Ok(!value.is_null()),
+            Err(error) => {
+                // After a timeout of the client's own, later blocking calls on this connection would time out as well.
+                let _ = self.connection.client().force_reconnection().await;
+                Err(classify(error))
+            }
+        }
+    }
+
+    /// Makes a wait that is under way answer `false` now. Its future has to be awaited to its end all the same: a
+    /// blocking call that is dropped would swallow the next marker.
+    pub(crate) async fn interrupt(&self) {
+        use fred::interfaces::ClientInterface as _;
+        let _ = self.connection.client().unblock_self(Some(ClientUnblockFlag::Timeout)).await;
+    }
+
+    pub(crate) fn close(&self) {
+        self.connection.close();
+    }
+
+    pub(crate) fn reconnects(&self) -> u64 {
+        self.connection.reconnects()
+    }
+}
+
+fn slot(key: &Key) -> ClusterHash {
+    ClusterHash::Custom(fred::util::redis_keyslot(key.as_bytes()))
+}

@@ -1,0 +1,37 @@
+-- bury: make a job a dead letter, if the caller's token still holds it.
+--
+-- KEYS[1] row      emq:{q}:job:<id>        hash    failures + 1, last_error, state, settled; worker and reaped removed
+-- KEYS[2] active   emq:{q}:active          zset    member removed
+-- KEYS[3] pending  emq:{q}:pending         zset    member removed, if the reaper had put it back
+-- KEYS[4] dead     emq:{q}:dead            zset    member added, score = time of death
+-- KEYS[5] keys     emq:{q}:de:<key>        string  deduplication key deleted, if it points at this job
+-- KEYS[6] failed   emq:{q}:metrics:failed  hash    count + 1
+-- KEYS[7] events   emq:{q}:events          channel dead
+-- ARGV[1] id
+-- ARGV[2] token    fencing token
+-- ARGV[3] error    text of the failure
+--
+-- OK     the job is dead
+-- STALE  the token doesn't hold the job; nothing was written
+-- GONE   there is no such job; nothing was written
+-- DONE   this call has been carried out before; nothing was written
+--
+-- uses lib/clock, lib/fence, lib/ending
+
+local row, active, pending, dead, keys, failed, events = unpack(KEYS)
+local id, token, text = ARGV[1], ARGV[2], ARGV[3]
+local settled = 'bury ' .. token
+
+local where, refusal, before = fence(row, active, id, token)
+if not where then return before == settled and 'DONE' or refusal end
+local key = redis.call('HGET', row, 'did')
+
+take_out(where, active, pending, id)
+redis.call('HINCRBY', row, 'failures', 1)
+redis.call('HSET', row, 'state', 'dead', 'last_error', text, 'settled', settled)
+redis.call('HDEL', row, 'worker', 'reaped')
+release_key(keys, key, id)
+redis.call('ZADD', dead, now(), id)
+redis.call('HINCRBY', failed, 'count', 1)
+publish(events, 'dead', id)
+return 'OK'

@@ -1,0 +1,19 @@
+-- counts: how many jobs stand in each place of a queue.
+--
+-- KEYS[1] pending    emq:{q}:pending            zset  read
+-- KEYS[2] active     emq:{q}:active             zset  read
+-- KEYS[3] schedule   emq:{q}:schedule           zset  read
+-- KEYS[4] dead       emq:{q}:dead               zset  read
+-- KEYS[5] done       emq:{q}:done               zset  read
+-- KEYS[6] completed  emq:{q}:metrics:completed  hash  read
+-- KEYS[7] failed     emq:{q}:metrics:failed     hash  read
+-- KEYS[8] meta       emq:{q}:meta               hash  read
+--
+-- Answers the numbers of pending, active, scheduled, dead and remembered jobs, the counters completed and failed, and 1
+-- if the queue is paused, else 0.
+
+local sizes = {}
+for i = 1, 5 do sizes[i] = redis.call('ZCARD', KEYS[i]) end
+for i = 6, 7 do sizes[i] = tonumber(redis.call('HGET', KEYS[i], 'count')) or 0 end
+sizes[8] = redis.call('HEXISTS', KEYS[8], 'paused')
+return sizes

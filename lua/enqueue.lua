@@ -1,0 +1,85 @@
+-- enqueue: admit jobs to the waiting place or the schedule, each id and each deduplication key once.
+--
+-- KEYS[1] rows      emq:{q}:job:<id>   hash    row created
+-- KEYS[2] pending   emq:{q}:pending    zset    member added if it is due now
+-- KEYS[3] schedule  emq:{q}:schedule   zset    member added if it is due later
+-- KEYS[4] done      emq:{q}:done       zset    read; an overdue marker of the same id is removed
+-- KEYS[5] keys      emq:{q}:de:<key>   string  deduplication key taken
+-- KEYS[6] marker    emq:{q}:marker     zset    set
+-- ARGV[1] nonce     of a client without a node number of its own, else empty
+-- ARGV[2..] per job: id; due, empty for now, `+ms` from the server's now, or Unix ms; payload; deduplication key or
+--           empty; priority; number of further fields; their names and values
+--
+-- Answers one text per job, in order:
+-- ENQUEUED   the job is admitted
+-- DUPLICATE  <id> <nonce> of the job that is already here, by id or by key; nothing was written for this one
+-- CONFLICT   <id> <nonce> the id is already here with another payload; nothing was written for this one
+-- EMQKIND    error: an id isn't a job's; nothing was written for any
+--
+-- uses lib/clock, lib/waiting
+
+local rows, pending, schedule, done, keys, marker = unpack(KEYS)
+local nonce = ARGV[1]
+local time = now()
+
+local jobs = {}
+local at = 2
+while ARGV[at] do
+  local job = { id = ARGV[at], due = ARGV[at + 1], payload = ARGV[at + 2], key = ARGV[at + 3], priority = ARGV[at + 4] }
+  if #job.id ~= 14 or string.sub(job.id, 1, 3) ~= 'JOB' then
+    return redis.error_reply('EMQKIND an id is not a job id (14 bytes that begin with JOB)')
+  end
+  local fields = tonumber(ARGV[at + 5]) * 2
+  job.fields = { unpack(ARGV, at + 6, at + 5 + fields) }
+  at = at + 6 + fields
+  jobs[#jobs + 1] = job
+end
+
+local function already_here(job)
+  -- By pcall: a key of another type, made by hand, must not stop the call after it has admitted the jobs before it.
+  local row = redis.pcall('HMGET', rows .. job.id, 'state', 'payload', 'nonce')
+  if row.err or row[1] then
+    local word = row[2] == job.payload and 'DUPLICATE ' or 'CONFLICT '
+    return word .. job.id .. ' ' .. (row[3] or '')
+  end
+  local forget = redis.call('ZSCORE', done, job.id)
+  if forget and tonumber(forget) > time then return 'DUPLICATE ' .. job.id .. ' ' end
+  job.overdue = forget
+  local holder = job.key ~= '' and redis.pcall('GET', keys .. job.key)
+  if type(holder) == 'string' and redis.call('EXISTS', rows .. holder) == 1 then return 'DUPLICATE ' .. holder .. ' ' end
+end
+
+local function admit(job)
+  local row = { 'state', 'pending', 'attempts', '0', 'payload', job.payload, unpack(job.fields) }
+  local function also(field, value)
+    row[#row + 1] = field
+    row[#row + 1] = value
+  end
+  local due = time
+  if string.sub(job.due, 1, 1) == '+' then
+    due = time + tonumber(string.sub(job.due, 2))
+  elseif job.due ~= '' then
+    due = tonumber(job.due)
+  end
+  if due > time then row[2] = 'scheduled' end
+  if nonce ~= '' then also('nonce', nonce) end
+  if job.priority ~= '0' then also('priority', job.priority) end
+  if job.key ~= '' then also('did', job.key) end
+
+  -- Refused by a server that is out of memory, as the first write of the call: then nothing at all was written.
+  redis.call('HSET', rows .. job.id, unpack(row))
+  if job.overdue then redis.call('ZREM', done, job.id) end
+  if job.key ~= '' then redis.call('SET', keys .. job.key, job.id) end
+  if due > time then
+    to_schedule(schedule, marker, job.id, due)
+  else
+    to_waiting(pending, marker, job.id, job.priority)
+  end
+  return 'ENQUEUED'
+end
+
+local replies = {}
+for i, job in ipairs(jobs) do
+  replies[i] = already_here(job) or admit(job)
+end
+return replies

@@ -1,0 +1,57 @@
+-- reap: take jobs whose lease ran out from the active set, back to their waiting place or, at the limit, to the dead.
+--
+-- KEYS[1] rows     emq:{q}:job:<id>        hash    stalled + 1, state; reaped = the token that held it, or last_error
+-- KEYS[2] active   emq:{q}:active          zset    members removed
+-- KEYS[3] pending  emq:{q}:pending         zset    members added
+-- KEYS[4] dead     emq:{q}:dead            zset    members added, score = time of death
+-- KEYS[5] marker   emq:{q}:marker          zset    set if any was recovered
+-- KEYS[6] keys     emq:{q}:de:<key>        string  deduplication keys of the dead deleted
+-- KEYS[7] failed   emq:{q}:metrics:failed  hash    count + 1 for each dead
+-- KEYS[8] events   emq:{q}:events          channel stalled, dead
+-- ARGV[1] max_stalled  the stall at which a job is buried, or empty for never
+-- ARGV[2] limit        how many at most
+--
+-- Answers 1 if more have lost their lease, else 0; how many ids without a row were dropped; the ids that wait again;
+-- the ids that are dead.
+--
+-- uses lib/clock, lib/waiting, lib/ending
+
+local rows, active, pending, dead, marker, keys, failed, events = unpack(KEYS)
+local max_stalled, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+local time = now()
+
+local ids = redis.call('ZRANGEBYSCORE', active, '-inf', time, 'LIMIT', 0, limit + 1)
+local more = #ids > limit and 1 or 0
+if more == 1 then ids[#ids] = nil end
+
+local stalled, dropped = {}, 0
+for _, id in ipairs(ids) do
+  local row = redis.pcall('HMGET', rows .. id, 'attempts', 'stalled', 'priority', 'did')
+  if row.err or not row[1] then
+    dropped = dropped + 1
+  else
+    local count = (tonumber(row[2]) or 0) + 1
+    stalled[#stalled + 1] = { id = id, token = row[1], count = count, priority = row[3], key = row[4] }
+  end
+end
+
+if #ids > 0 then redis.call('ZREM', active, unpack(ids)) end
+local recovered, buried = {}, {}
+for _, job in ipairs(stalled) do
+  local row = rows .. job.id
+  redis.call('HDEL', row, 'worker', 'settled')
+  if max_stalled and job.count >= max_stalled then
+    redis.call('HSET', row, 'state', 'dead', 'stalled', job.count, 'last_error', 'stalled')
+    redis.call('ZADD', dead, time, job.id)
+    redis.call('HINCRBY', failed, 'count', 1)
+    release_key(keys, job.key, job.id)
+    publish(events, 'dead', job.id)
+    buried[#buried + 1] = job.id
+  else
+    redis.call('HSET', row, 'state', 'pending', 'stalled', job.count, 'reaped', job.token)
+    to_waiting(pending, marker, job.id, job.priority)
+    publish(events, 'stalled', job.id)
+    recovered[#recovered + 1] = job.id
+  end
+end
+return { more, dropped, recovered, buried }

@@ -1,0 +1,29 @@
+-- release: give a job back to its waiting place at once, without counting a failure, if the caller's token holds it.
+--
+-- KEYS[1] row      emq:{q}:job:<id>  hash  state, settled; worker and reaped removed
+-- KEYS[2] active   emq:{q}:active    zset  member removed
+-- KEYS[3] pending  emq:{q}:pending   zset  member added
+-- KEYS[4] marker   emq:{q}:marker    zset  set
+-- ARGV[1] id
+-- ARGV[2] token    fencing token
+--
+-- OK     the job waits
+-- STALE  the token doesn't hold the job; nothing was written
+-- GONE   there is no such job; nothing was written
+-- DONE   this call has been carried out before; nothing was written
+--
+-- uses lib/fence, lib/waiting
+
+local row, active, pending, marker = unpack(KEYS)
+local id, token = ARGV[1], ARGV[2]
+local settled = 'release ' .. token
+
+local where, refusal, before = fence(row, active, id, token)
+if not where then return before == settled and 'DONE' or refusal end
+local priority = redis.call('HGET', row, 'priority')
+
+take_out(where, active, pending, id)
+redis.call('HSET', row, 'state', 'pending', 'settled', settled)
+redis.call('HDEL', row, 'worker', 'reaped')
+to_waiting(pending, marker, id, priority)
+return 'OK'

@@ -1,0 +1,38 @@
+-- remove: delete a job that waits, is scheduled or is dead.
+--
+-- KEYS[1] row       emq:{q}:job:<id>         hash    deleted
+-- KEYS[2] logs      emq:{q}:job:<id>:logs    list    deleted
+-- KEYS[3] result    emq:{q}:job:<id>:result  string  deleted
+-- KEYS[4] active    emq:{q}:active           zset    read
+-- KEYS[5] pending   emq:{q}:pending          zset    member removed
+-- KEYS[6] schedule  emq:{q}:schedule         zset    member removed
+-- KEYS[7] dead      emq:{q}:dead             zset    member removed
+-- KEYS[8] done      emq:{q}:done             zset    member added, if the job was ever claimed
+-- KEYS[9] keys      emq:{q}:de:<key>         string  deduplication key deleted, if it points at this job
+-- ARGV[1] id
+-- ARGV[2] retention  ms for which the id of a job that was claimed stays taken
+--
+-- OK       the job is gone
+-- GONE     there is no such job; nothing was written
+-- EMQLOCK  error: a worker holds the job; nothing was written
+--
+-- uses lib/clock, lib/ending
+
+local row, logs, result, active, pending, schedule, dead, done, keys = unpack(KEYS)
+local id, retention = ARGV[1], tonumber(ARGV[2])
+
+local field = redis.call('HMGET', row, 'state', 'attempts', 'did')
+if not field[1] then return 'GONE' end
+if redis.call('ZSCORE', active, id) then
+  return redis.error_reply('EMQLOCK the job is active: a worker holds it')
+end
+
+redis.call('ZREM', pending, id)
+redis.call('ZREM', schedule, id)
+redis.call('ZREM', dead, id)
+redis.call('DEL', row, logs, result)
+release_key(keys, field[3], id)
+-- The tokens of a new job begin at 1 again: under the same id, a worker that still believes in its claim of the old
+-- job could settle the new one.
+if field[2] ~= '0' then redis.call('ZADD', done, now() + retention, id) end
+return 'OK'

@@ -1,0 +1,32 @@
+-- retry: put a failed job on the schedule, if the caller's token still holds it.
+--
+-- KEYS[1] row       emq:{q}:job:<id>  hash  failures + 1, last_error, state, settled; worker and reaped removed
+-- KEYS[2] active    emq:{q}:active    zset  member removed
+-- KEYS[3] pending   emq:{q}:pending   zset  member removed, if the reaper had put it back
+-- KEYS[4] schedule  emq:{q}:schedule  zset  member added
+-- KEYS[5] marker    emq:{q}:marker    zset  set if no job is due earlier
+-- ARGV[1] id
+-- ARGV[2] token     fencing token
+-- ARGV[3] delay     ms from the server's now
+-- ARGV[4] error     text of the failure
+--
+-- OK     the job is on the schedule
+-- STALE  the token doesn't hold the job; nothing was written
+-- GONE   there is no such job; nothing was written
+-- DONE   this call has been carried out before; nothing was written
+--
+-- uses lib/clock, lib/fence, lib/waiting
+
+local row, active, pending, schedule, marker = unpack(KEYS)
+local id, token, delay, text = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local settled = 'retry ' .. token
+
+local where, refusal, before = fence(row, active, id, token)
+if not where then return before == settled and 'DONE' or refusal end
+
+take_out(where, active, pending, id)
+redis.call('HINCRBY', row, 'failures', 1)
+redis.call('HSET', row, 'state', 'scheduled', 'last_error', text, 'settled', settled)
+redis.call('HDEL', row, 'worker', 'reaped')
+to_schedule(schedule, marker, id, now() + delay)
+return 'OK'

@@ -1,0 +1,45 @@
+-- trim: forget what has been kept long enough: completion markers, dead letters, claims of workers that are gone.
+--
+-- KEYS[1] rows    emq:{q}:job:<id>  hash  rows, logs and results of the trimmed dead letters deleted
+-- KEYS[2] done    emq:{q}:done      zset  overdue members removed; ids of the trimmed dead letters added
+-- KEYS[3] dead    emq:{q}:dead      zset  members beyond age or number removed, oldest first
+-- KEYS[4] claims  emq:{q}:claims    hash  entries of long silent workers removed
+-- ARGV[1] limit      how many of each at most
+-- ARGV[2] dead_age   ms that a dead letter is kept
+-- ARGV[3] dead_count how many dead letters are kept
+-- ARGV[4] silent     ms after which a worker's last claim is forgotten
+-- ARGV[5] retention  ms for which the id of a trimmed dead letter stays taken
+--
+-- Answers 1 if there is more to trim, else 0; how many markers were forgotten; how many dead letters were deleted.
+--
+-- uses lib/clock
+
+local rows, done, dead, claims = unpack(KEYS)
+local limit, dead_age, dead_count, silent, retention =
+  tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local time = now()
+
+local forgotten = redis.call('ZRANGEBYSCORE', done, '-inf', time, 'LIMIT', 0, limit)
+if #forgotten > 0 then redis.call('ZREM', done, unpack(forgotten)) end
+
+local over = math.min(limit, redis.call('ZCARD', dead) - dead_count)
+local old = redis.call('ZCOUNT', dead, '-inf', time - dead_age)
+local trimmed = math.min(limit, math.max(over, old))
+if trimmed > 0 then
+  local ids = redis.call('ZRANGE', dead, 0, trimmed - 1)
+  redis.call('ZREM', dead, unpack(ids))
+  for _, id in ipairs(ids) do
+    redis.call('DEL', rows .. id, rows .. id .. ':logs', rows .. id .. ':result')
+    redis.call('ZADD', done, time + retention, id)
+  end
+end
+
+-- A few at random each time: in the long run that finds every entry, and one call's cost doesn't grow with the workers.
+local entries = redis.call('HRANDFIELD', claims, 8, 'WITHVALUES')
+for i = 1, #entries, 2 do
+  local claimed = tonumber(string.match(entries[i + 1], '^[^|]*|(%d+)'))
+  if not claimed or claimed < time - silent then redis.call('HDEL', claims, entries[i]) end
+end
+
+local more = (#forgotten == limit or trimmed == limit) and 1 or 0
+return { more, #forgotten, math.max(0, trimmed) }
