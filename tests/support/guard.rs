@@ -6,12 +6,14 @@
 //! this process alone would leave servers behind.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -104,6 +106,33 @@ impl Guarded {
             return Err(io::Error::other("the process has ended"));
         }
         Ok(kill_process(self.pid, signal)?)
+    }
+
+    /// Stops the command without ending it. On Linux it does nothing more once this has
+    /// returned; elsewhere there is no way to see when the signal has taken effect.
+    pub(crate) fn freeze(&self) -> io::Result<()> {
+        self.signal(Signal::STOP)?;
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while cfg!(target_os = "linux") && !self.is_stopped()? {
+            if Instant::now() > deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Looks at every thread: each stops by itself.
+    fn is_stopped(&self) -> io::Result<bool> {
+        for task in fs::read_dir(format!("/proc/{}/task", self.pid()))? {
+            let stat = fs::read_to_string(task?.path().join("stat"))?;
+            // The name before it may contain anything, brackets too.
+            let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+            if !state.is_some_and(|state| state.starts_with('T')) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Kills the command unless it has ended, and waits until it is gone. A command that

@@ -11,6 +11,7 @@ mod resp;
 
 pub mod dump;
 pub mod process;
+pub mod proxy;
 pub mod raw;
 pub mod server;
 
@@ -20,6 +21,7 @@ use tokio::sync::OnceCell;
 
 pub use dump::Dump;
 pub use process::{Child, child, event, in_role};
+pub use proxy::Proxy;
 pub use raw::Raw;
 pub use resp::{Malformed, Reply};
 pub use server::Server;

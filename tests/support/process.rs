@@ -194,13 +194,15 @@ impl Child {
         self.signal(Signal::TERM);
     }
 
-    /// Stops the child without ending it.
+    /// Stops the child without ending it; on Linux it has stopped once this returns.
     ///
     /// # Panics
     ///
     /// If it has ended.
     pub fn freeze(&self) {
-        self.signal(Signal::STOP);
+        if let Err(error) = self.guard.freeze() {
+            self.fail(&format!("it can't be frozen: {error}"));
+        }
     }
 
     /// Lets a frozen child go on.

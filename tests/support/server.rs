@@ -8,11 +8,9 @@ mod builder;
 mod launch;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::task::spawn_blocking;
 
@@ -132,7 +130,7 @@ impl Server {
     ///
     /// If it doesn't run.
     pub fn freeze(&self) {
-        self.signal(Signal::STOP).expect("the server runs");
+        self.with(Running::freeze).expect("the server runs");
     }
 
     /// Lets a frozen server go on.
@@ -141,7 +139,7 @@ impl Server {
     ///
     /// If it doesn't run.
     pub fn thaw(&self) {
-        self.signal(Signal::CONT).expect("the server runs");
+        self.with(Running::thaw).expect("the server runs");
     }
 
     /// Returns a section of the server's own report, such as `memory` or `clients`.
@@ -153,10 +151,6 @@ impl Server {
         let reply = Raw::connect(self).await.command(&["INFO", section]).await;
         let pairs = reply.text().lines().filter_map(|line| line.split_once(':'));
         pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect()
-    }
-
-    fn signal(&self, signal: Signal) -> io::Result<()> {
-        self.with(|running| running.signal(signal))
     }
 
     fn with<T>(&self, look: impl FnOnce(&Running) -> T) -> T {

@@ -147,8 +147,12 @@ impl Running {
         self.guard.pid()
     }
 
-    pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
-        self.guard.signal(signal)
+    pub(super) fn freeze(&self) -> io::Result<()> {
+        self.guard.freeze()
+    }
+
+    pub(super) fn thaw(&self) -> io::Result<()> {
+        self.guard.signal(Signal::CONT)
     }
 
     pub(super) fn kill(mut self) {
@@ -157,9 +161,9 @@ impl Running {
 
     pub(super) fn stop(self) {
         // A server that has crashed by itself is stopped as well.
-        if self.signal(Signal::TERM).is_ok() {
+        if self.guard.signal(Signal::TERM).is_ok() {
             // It may be frozen.
-            let _ = self.signal(Signal::CONT);
+            let _ = self.thaw();
             assert!(self.ends_within(PATIENCE), "the server doesn't shut down");
         }
         self.kill();

@@ -2,5 +2,6 @@
 
 mod dump;
 mod process;
+mod proxy;
 mod raw;
 mod server;

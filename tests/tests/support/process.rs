@@ -82,10 +82,9 @@ async fn a_frozen_child_is_silent_until_thawed() {
     worker.wait_line("tick").await;
     worker.freeze();
     // What it printed before it froze may still be on its way.
-    while !worker.lines().is_empty() {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    worker.lines();
+    tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(worker.lines(), Vec::<String>::new());
     worker.thaw();
     worker.wait_line("tick").await;
