@@ -125,7 +125,10 @@ impl Guarded {
     /// Looks at every thread: each stops by itself.
     fn is_stopped(&self) -> io::Result<bool> {
         for task in fs::read_dir(format!("/proc/{}/task", self.pid()))? {
-            let stat = fs::read_to_string(task?.path().join("stat"))?;
+            let Ok(stat) = fs::read_to_string(task?.path().join("stat")) else {
+                // A thread that ended meanwhile: the process was still running.
+                return Ok(false);
+            };
             // The name before it may contain anything, brackets too.
             let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
             if !state.is_some_and(|state| state.starts_with('T')) {

@@ -92,7 +92,8 @@ async fn a_frozen_child_is_silent_until_thawed() {
 
 #[tokio::test]
 async fn a_panic_in_the_child_is_its_failure() {
-    let worker = child("process::role_main", &[("EMQ_TEST_PANIC", "1")]);
+    let envs = [("EMQ_TEST_PANIC", "1"), ("RUST_BACKTRACE", "0")];
+    let worker = child("process::role_main", &envs);
     let ended = worker.wait().await;
     assert!(!ended.is_success(), "{ended:?}");
 }

@@ -197,7 +197,7 @@ async fn panicking_owner_main() {
 
 #[tokio::test]
 async fn a_panic_keeps_the_log() {
-    let mut owner = child("server::panicking_owner_main", &[]);
+    let mut owner = child("server::panicking_owner_main", &[("RUST_BACKTRACE", "0")]);
     let folder = PathBuf::from(owner.wait_line("folder").await);
     assert!(!owner.wait().await.is_success());
     let log = std::fs::read_to_string(folder.join("server.log")).unwrap();
