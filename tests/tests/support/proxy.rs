@@ -124,12 +124,23 @@ async fn messages_are_not_taken_for_replies() {
     let mut scene = scene().await;
     scene.through.line("HELLO 3").await;
     scene.through.line("SUBSCRIBE news").await;
-    scene.proxy.cut_reply(named("GET"), When::Once);
+    // The message comes while the reply is still to come.
+    scene.proxy.cut_reply(named("BLPOP"), When::Once);
+    scene.through.send(&["BLPOP", "list", "0"]).await.unwrap();
+    while scene
+        .direct
+        .line("INFO clients")
+        .await
+        .text()
+        .contains("blocked_clients:0")
+    {}
     scene.direct.line("PUBLISH news 1").await;
     let message = scene.through.receive().await.unwrap();
     assert_eq!(message.to_string(), ">[\"message\", \"news\", \"1\"]");
-    assert_eq!(scene.through.line("INCR n").await.int(), 1);
-    assert!(scene.through.try_command(&["GET", "n"]).await.is_err());
+    assert_eq!(scene.proxy.cuts(), 0);
+    scene.direct.line("LPUSH list 1").await;
+    assert!(scene.through.receive().await.is_err());
+    assert_eq!(scene.proxy.cuts(), 1);
 }
 
 #[tokio::test]
@@ -137,12 +148,19 @@ async fn messages_of_the_old_protocol_are_not_either() {
     let mut scene = scene().await;
     scene.through.line("SUBSCRIBE news more").await;
     scene.through.receive().await.unwrap();
-    scene.proxy.cut_reply(named("PING"), When::Nth(2));
+    // The message comes while the reply is still to come.
+    scene.proxy.cut_reply(named("PING"), When::Once);
+    scene.proxy.hold();
+    scene.through.send(&["PING"]).await.unwrap();
+    while scene.proxy.requests() < 2 {
+        tokio::task::yield_now().await;
+    }
     scene.direct.line("PUBLISH news 1").await;
+    scene.proxy.heal();
     let message = scene.through.receive().await.unwrap();
     assert_eq!(message.to_string(), "[\"message\", \"news\", \"1\"]");
-    scene.through.line("PING").await;
-    assert!(scene.through.try_command(&["PING"]).await.is_err());
+    assert!(scene.through.receive().await.is_err());
+    assert_eq!(scene.proxy.cuts(), 1);
 }
 
 #[tokio::test]
