@@ -18,7 +18,6 @@ use crate::job::JobId;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "the ticket says whether the job is new or a duplicate"]
 pub struct Ticket {
     id: JobId,
     outcome: Enqueued,
