@@ -7,7 +7,7 @@ use std::{
 
 use super::{Client, Draft, EnqueueError, Enqueued, Ticket};
 use crate::{
-    job::{Job, JobId, Minted},
+    job::{Job, JobId},
     store::{Admission, Admit, Item},
 };
 
@@ -224,7 +224,7 @@ pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &A
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Due;
+    use crate::{job::Minted, store::Due};
 
     fn item(id: JobId) -> Item {
         Item {

@@ -9,6 +9,7 @@ mod ticket;
 
 use std::{fmt, sync::Arc};
 
+pub(crate) use self::draft::TRACEPARENT;
 pub use self::{
     builder::ClientBuilder,
     draft::{Draft, IntoDraft},
@@ -20,7 +21,7 @@ pub use self::{
 use crate::{
     job::{Job, JobId, Minted, NameError, QueueName},
     queue::Queue,
-    store::{ConnectError, Connection, Node, Store},
+    store::{ConnectError, Connection, Node, Settings, Store},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -199,6 +200,11 @@ impl Client {
 
     fn traceparent(&self) -> Option<String> {
         self.inner.trace_context.as_ref()?()
+    }
+
+    /// What another connection to the same server is made from.
+    pub(crate) fn settings(&self) -> Settings {
+        self.inner.connection.settings().clone()
     }
 
     fn node(&self) -> &Node {

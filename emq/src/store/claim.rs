@@ -84,6 +84,8 @@ pub struct Claimed {
     pub max_attempts: Option<u32>,
     /// What its producer sent along.
     pub headers: HashMap<String, String>,
+    /// How long the lease lasts from the claim, unless it is renewed.
+    pub term: Duration,
     /// Until when the lease surely lasts, by this process's clock.
     pub leased_until: Instant,
 }
@@ -178,7 +180,7 @@ impl Store {
         let dropped = reply.count()?;
         let mut jobs = Vec::with_capacity(reply.len());
         while reply.len() > 0 {
-            jobs.push(read_job(&mut reply.list_part()?, leased_until)?);
+            jobs.push(read_job(&mut reply.list_part()?, claim.lease, leased_until)?);
         }
         Ok(Batch { jobs, more, next_event, dropped })
     }
@@ -195,7 +197,7 @@ impl Store {
     }
 }
 
-fn read_job(reply: &mut Reply, leased_until: Instant) -> Result<Claimed, CallError> {
+fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Claimed, CallError> {
     if reply.len() != FIELDS {
         return Err(CallError::UnexpectedReply {
             call: reply.call(),
@@ -210,5 +212,15 @@ fn read_job(reply: &mut Reply, leased_until: Instant) -> Result<Claimed, CallErr
     let stalled = reply.lenient_number()?.unwrap_or(0);
     let max_attempts = reply.lenient_number()?;
     let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok()).unwrap_or_default();
-    Ok(Claimed { lease: Lease { id, token }, name, payload, failures, stalled, max_attempts, headers, leased_until })
+    Ok(Claimed {
+        lease: Lease { id, token },
+        name,
+        payload,
+        failures,
+        stalled,
+        max_attempts,
+        headers,
+        term,
+        leased_until,
+    })
 }
