@@ -82,8 +82,7 @@ impl Dump {
         let mut lines = self.lines.clone();
         lines.retain(|place, _| {
             let member = format!("{} {}", place.key, place.name);
-            !matches(pattern.as_bytes(), place.key.as_bytes())
-                && !matches(pattern.as_bytes(), member.as_bytes())
+            !matches(pattern.as_bytes(), place.key.as_bytes()) && !matches(pattern.as_bytes(), member.as_bytes())
         });
         Self { lines }
     }
@@ -96,15 +95,11 @@ impl Dump {
         let mut places: Vec<&Place> = self.lines.keys().chain(other.lines.keys()).collect();
         places.sort_unstable();
         places.dedup();
-        let changes = places.into_iter().filter_map(|place| {
-            match (self.lines.get(place), other.lines.get(place)) {
-                (None, Some(new)) => Some(format!("+ {}", line(place, new))),
-                (Some(old), None) => Some(format!("- {}", line(place, old))),
-                (Some(old), Some(new)) if old != new => {
-                    Some(format!("~ {} (was {old})", line(place, new)))
-                }
-                _ => None,
-            }
+        let changes = places.into_iter().filter_map(|place| match (self.lines.get(place), other.lines.get(place)) {
+            (None, Some(new)) => Some(format!("+ {}", line(place, new))),
+            (Some(old), None) => Some(format!("- {}", line(place, old))),
+            (Some(old), Some(new)) if old != new => Some(format!("~ {} (was {old})", line(place, new))),
+            _ => None,
         });
         changes.collect()
     }
@@ -131,9 +126,7 @@ impl Dump {
 
     /// Returns whether a key has a time to live.
     pub fn expires(&self, key: &str) -> bool {
-        self.lines
-            .keys()
-            .any(|place| place.key == key && place.kind == EXPIRES)
+        self.lines.keys().any(|place| place.key == key && place.kind == EXPIRES)
     }
 
     /// Returns whether no key matched.
@@ -143,12 +136,7 @@ impl Dump {
 
     fn add(&mut self, key: &str, kind: &str, expires: bool, content: &Reply) {
         let mut add = |kind: &str, index: usize, name: String, value: String| {
-            let place = Place {
-                key: key.to_owned(),
-                kind: kind.to_owned(),
-                index,
-                name,
-            };
+            let place = Place { key: key.to_owned(), kind: kind.to_owned(), index, name };
             self.lines.insert(place, value);
         };
         if expires {
@@ -180,9 +168,7 @@ const EXPIRES: &str = "(expires)";
 
 impl fmt::Display for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.lines()
-            .iter()
-            .try_for_each(|line| writeln!(f, "{line}"))
+        self.lines().iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
@@ -194,9 +180,7 @@ impl fmt::Debug for Dump {
 }
 
 fn line(place: &Place, value: &str) -> String {
-    let Place {
-        key, kind, name, ..
-    } = place;
+    let Place { key, kind, name, .. } = place;
     match kind.as_str() {
         EXPIRES => format!("{key} {kind}"),
         "string" => format!("{key} {kind} = {value}"),

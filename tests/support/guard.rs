@@ -61,10 +61,7 @@ pub(crate) struct Guarded {
 impl Guarded {
     /// Starts the command; `on_line` gets each line it prints, and is dropped when its
     /// output ends, which is when the process has ended.
-    pub(crate) fn spawn(
-        spawn: Spawn<'_>,
-        mut on_line: impl FnMut(String) + Send + 'static,
-    ) -> io::Result<Self> {
+    pub(crate) fn spawn(spawn: Spawn<'_>, mut on_line: impl FnMut(String) + Send + 'static) -> io::Result<Self> {
         let mut wrapper = Command::new("sh")
             .args(["-c", WRAPPER, "sh"])
             .arg(spawn.folder.map_or(OsStr::new(""), Path::as_os_str))
@@ -87,12 +84,7 @@ impl Guarded {
             }
             ended.store(true, Ordering::SeqCst);
         });
-        Ok(Self {
-            wrapper,
-            pid,
-            gone,
-            status: None,
-        })
+        Ok(Self { wrapper, pid, gone, status: None })
     }
 
     /// Returns the process id of the command itself.

@@ -97,9 +97,7 @@ pub fn child(test: &str, envs: &[(&str, &str)]) -> Child {
     };
     let guard = Guarded::spawn(spawn, move |line| {
         // The test harness may have begun the line.
-        let line = line
-            .split_once(MARK)
-            .map_or(line.as_str(), |(_, event)| event);
+        let line = line.split_once(MARK).map_or(line.as_str(), |(_, event)| event);
         let _ = sender.send(line.to_owned());
     });
     Child {
@@ -221,10 +219,6 @@ impl Child {
     }
 
     fn fail(&self, why: &str) -> ! {
-        panic!(
-            "{}: {why}; it printed:\n{}",
-            self.role,
-            self.seen.join("\n")
-        );
+        panic!("{}: {why}; it printed:\n{}", self.role, self.seen.join("\n"));
     }
 }

@@ -68,11 +68,7 @@ impl Proxy {
                 eprintln!("the proxy on port {port} failed: {error}");
             }
         });
-        Self {
-            port,
-            shared,
-            thread: Some(thread),
-        }
+        Self { port, shared, thread: Some(thread) }
     }
 
     /// Returns the address for a server without a password; else use
@@ -144,10 +140,7 @@ impl Proxy {
     pub fn clear(&self) {
         lock(&self.shared.rules).clear();
         self.change(|weather| {
-            *weather = Weather {
-                severed: weather.severed,
-                ..Weather::default()
-            };
+            *weather = Weather { severed: weather.severed, ..Weather::default() };
         });
     }
 
@@ -206,9 +199,7 @@ impl fmt::Debug for Proxy {
 /// Accepts connections until the proxy is dropped; the runtime takes them with it.
 fn serve(listener: net::TcpListener, shared: &Arc<Shared>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::from_std(listener)?;
         let mut weather = shared.weather.subscribe();

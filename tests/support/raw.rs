@@ -44,10 +44,7 @@ impl Raw {
     pub async fn open(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
-        Ok(Self {
-            stream,
-            unread: Vec::new(),
-        })
+        Ok(Self { stream, unread: Vec::new() })
     }
 
     /// Sends a command and returns its reply; an error of the server is a reply too.
@@ -113,8 +110,6 @@ impl Raw {
 }
 
 fn shown(args: &[impl AsRef<[u8]>]) -> String {
-    let args = args
-        .iter()
-        .map(|arg| arg.as_ref().escape_ascii().to_string());
+    let args = args.iter().map(|arg| arg.as_ref().escape_ascii().to_string());
     args.collect::<Vec<_>>().join(" ")
 }

@@ -170,11 +170,7 @@ impl Server {
     }
 
     fn new(launch: Launch, running: Running, folder: TempDir) -> Self {
-        Self {
-            launch: Arc::new(launch),
-            running: Mutex::new(Some(running)),
-            folder: Some(folder),
-        }
+        Self { launch: Arc::new(launch), running: Mutex::new(Some(running)), folder: Some(folder) }
     }
 }
 

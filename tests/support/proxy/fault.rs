@@ -20,9 +20,7 @@ impl Command {
             Reply::Bulk(bytes) => bytes.clone(),
             other => other.to_string().into_bytes(),
         });
-        Self {
-            args: args.collect(),
-        }
+        Self { args: args.collect() }
     }
 
     /// Returns the command's name in capitals.
@@ -86,17 +84,8 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    pub(super) fn new(
-        matching: impl Fn(&Command) -> bool + Send + 'static,
-        when: When,
-        fate: Fate,
-    ) -> Self {
-        Self {
-            matching: Box::new(matching),
-            when,
-            fate,
-            seen: 0,
-        }
+    pub(super) fn new(matching: impl Fn(&Command) -> bool + Send + 'static, when: When, fate: Fate) -> Self {
+        Self { matching: Box::new(matching), when, fate, seen: 0 }
     }
 
     fn strikes(&mut self, command: &Command) -> bool {

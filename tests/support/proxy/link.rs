@@ -69,23 +69,13 @@ async fn pass(client: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     let (from_server, to_server) = server.into_split();
     let (requests, requests_out) = mpsc::unbounded_channel();
     let (replies, replies_out) = mpsc::unbounded_channel();
-    let link = Link {
-        shared,
-        fates: Mutex::default(),
-        subscribed: AtomicBool::new(false),
-        mute: AtomicBool::new(false),
-    };
+    let link =
+        Link { shared, fates: Mutex::default(), subscribed: AtomicBool::new(false), mute: AtomicBool::new(false) };
     let up = async {
-        tokio::try_join!(
-            link.read(from_client, requests, Link::request),
-            link.write(requests_out, to_server, false),
-        )
+        tokio::try_join!(link.read(from_client, requests, Link::request), link.write(requests_out, to_server, false),)
     };
     let down = async {
-        tokio::try_join!(
-            link.read(from_server, replies, Link::reply),
-            link.write(replies_out, to_client, true),
-        )
+        tokio::try_join!(link.read(from_server, replies, Link::reply), link.write(replies_out, to_client, true),)
     };
     tokio::select! {
         ended = up => ended.map(|_| ()),

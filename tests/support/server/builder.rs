@@ -81,9 +81,11 @@ impl Builder {
     }
 
     fn start_blocking(&self) -> Result<Server, String> {
-        let program = self.program.clone().or_else(find_program).ok_or(
-            "no valkey-server or redis-server: run `script/bootstrap`, or set EMQ_SERVER to its path",
-        )?;
+        let program = self
+            .program
+            .clone()
+            .or_else(find_program)
+            .ok_or("no valkey-server or redis-server: run `script/bootstrap`, or set EMQ_SERVER to its path")?;
         for _ in 0..10 {
             let (launch, folder) = self.prepare(&program).map_err(|error| error.to_string())?;
             match launch.once() {

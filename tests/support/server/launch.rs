@@ -50,9 +50,7 @@ impl Launch {
     pub(super) fn once(&self) -> Result<Running, Failure> {
         let deadline = Instant::now() + PATIENCE;
         let old_log = self.log().len();
-        let running = self
-            .spawn()
-            .map_err(|error| self.failure(old_log, &error))?;
+        let running = self.spawn().map_err(|error| self.failure(old_log, &error))?;
         loop {
             match self.answers(running.pid()) {
                 Ok(true) => return Ok(running),
@@ -87,10 +85,7 @@ impl Launch {
     }
 
     fn spawn(&self) -> io::Result<Running> {
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.folder.join(LOG))?;
+        let log = File::options().create(true).append(true).open(self.folder.join(LOG))?;
         let (alive, ended) = mpsc::channel();
         let spawn = Spawn {
             program: &self.program,

@@ -58,12 +58,9 @@ async fn members_can_be_looked_up() {
 #[tokio::test]
 async fn the_difference_names_what_came_went_and_changed() {
     let (mut raw, q, before) = filled().await;
-    for command in [
-        "PERSIST emq:{Q}:done",
-        "HINCRBY emq:{Q}:job:7 attempts 1",
-        "ZREM emq:{Q}:live a",
-        "RPUSH emq:{Q}:wait b",
-    ] {
+    for command in
+        ["PERSIST emq:{Q}:done", "HINCRBY emq:{Q}:job:7 attempts 1", "ZREM emq:{Q}:live a", "RPUSH emq:{Q}:wait b"]
+    {
         raw.line(&command.replace('Q', &q)).await;
     }
     let after = Dump::of(&mut raw, &format!("emq:{{{q}}}:*")).await;
@@ -73,10 +70,7 @@ async fn the_difference_names_what_came_went_and_changed() {
         "- emq:{Q}:live zset a @ 3.5",
         "+ emq:{Q}:wait list [2] = b",
     ];
-    assert_eq!(
-        before.diff(&after),
-        expected.map(|line| line.replace('Q', &q))
-    );
+    assert_eq!(before.diff(&after), expected.map(|line| line.replace('Q', &q)));
     assert_ne!(before, after);
     assert!(before.diff(&before.clone()).is_empty());
 }
@@ -84,11 +78,7 @@ async fn the_difference_names_what_came_went_and_changed() {
 #[tokio::test]
 async fn parts_can_be_left_out() {
     let (_raw, q, dump) = filled().await;
-    let rest = dump
-        .without("*:log")
-        .without("*:job:? attempts")
-        .without("*:done")
-        .without("*:live ?");
+    let rest = dump.without("*:log").without("*:job:? attempts").without("*:done").without("*:live ?");
     let expected = [
         "emq:{Q}:job:7 hash name = mail",
         "emq:{Q}:names set x",

@@ -22,22 +22,13 @@ async fn scene() -> Scene {
     let proxy = Proxy::start(server.port());
     let direct = Raw::connect(&server).await;
     let through = Raw::open(proxy.port()).await.unwrap();
-    Scene {
-        server,
-        proxy,
-        direct,
-        through,
-    }
+    Scene { server, proxy, direct, through }
 }
 
 impl Scene {
     async fn count(&mut self) -> i64 {
         let reply = self.direct.command(&["GET", "n"]).await;
-        if reply == Reply::Nil {
-            0
-        } else {
-            reply.text().parse().unwrap()
-        }
+        if reply == Reply::Nil { 0 } else { reply.text().parse().unwrap() }
     }
 
     async fn reconnect(&mut self) {
@@ -75,9 +66,7 @@ async fn cut_reply_lets_the_server_execute() {
 #[tokio::test]
 async fn cut_request_keeps_it_from_the_server() {
     let mut scene = scene().await;
-    scene
-        .proxy
-        .cut_request(|command| command.arg(1) == b"n", When::Once);
+    scene.proxy.cut_request(|command| command.arg(1) == b"n", When::Once);
     scene.through.line("INCR other").await;
     assert!(scene.through.try_command(&["INCR", "n"]).await.is_err());
     assert_eq!(scene.proxy.cuts(), 1);
@@ -108,9 +97,7 @@ async fn every_second_reply_is_cut_until_cleared() {
 #[tokio::test]
 async fn replies_before_the_cut_one_arrive() {
     let mut scene = scene().await;
-    scene
-        .proxy
-        .cut_reply(|command| command.has("b"), When::Once);
+    scene.proxy.cut_reply(|command| command.has("b"), When::Once);
     for key in ["a", "b", "c"] {
         scene.through.send(&["INCR", key]).await.unwrap();
     }
@@ -127,13 +114,7 @@ async fn messages_are_not_taken_for_replies() {
     // The message comes while the reply is still to come.
     scene.proxy.cut_reply(named("BLPOP"), When::Once);
     scene.through.send(&["BLPOP", "list", "0"]).await.unwrap();
-    while scene
-        .direct
-        .line("INFO clients")
-        .await
-        .text()
-        .contains("blocked_clients:0")
-    {}
+    while scene.direct.line("INFO clients").await.text().contains("blocked_clients:0") {}
     scene.direct.line("PUBLISH news 1").await;
     let message = scene.through.receive().await.unwrap();
     assert_eq!(message.to_string(), ">[\"message\", \"news\", \"1\"]");
@@ -266,10 +247,7 @@ async fn a_client_that_leaves_at_once_still_has_its_request_passed_on() {
     let mut scene = scene().await;
     scene.proxy.delay(Duration::from_millis(50));
     scene.through.send(&["INCR", "n"]).await.unwrap();
-    drop(std::mem::replace(
-        &mut scene.through,
-        Raw::open(scene.proxy.port()).await.unwrap(),
-    ));
+    drop(std::mem::replace(&mut scene.through, Raw::open(scene.proxy.port()).await.unwrap()));
     let deadline = Instant::now() + Duration::from_secs(10);
     while scene.count().await == 0 {
         assert!(Instant::now() < deadline, "the request was lost");
@@ -302,12 +280,7 @@ async fn a_chopped_reply_comes_in_many_pieces_and_whole() {
 
 #[tokio::test]
 async fn a_dropped_proxy_closes_everything() {
-    let Scene {
-        server: _server,
-        proxy,
-        mut through,
-        ..
-    } = scene().await;
+    let Scene { server: _server, proxy, mut through, .. } = scene().await;
     through.line("PING").await;
     let port = proxy.port();
     proxy.cut_reply(any(), When::Once);

@@ -48,9 +48,7 @@ fn half_a_reply_is_none_and_nonsense_an_error() {
     assert_eq!(length, whole.len());
     assert_eq!(reply.to_string(), "[\"ab\", {k, true}, \"x\"]");
 
-    let (reply, length) = Reply::parse(b"|1\r\n+ttl\r\n:1\r\n+value\r\n+next")
-        .unwrap()
-        .unwrap();
+    let (reply, length) = Reply::parse(b"|1\r\n+ttl\r\n:1\r\n+value\r\n+next").unwrap().unwrap();
     assert_eq!((reply.text(), length), ("value", 22));
     assert!(Reply::parse(b"hello\r\n").is_err());
     assert!(Reply::parse(b":x\r\n").is_err());

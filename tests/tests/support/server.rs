@@ -38,10 +38,7 @@ async fn two_servers_are_two() {
 
 #[tokio::test]
 async fn all_tests_share_one() {
-    assert_eq!(
-        support::server().await.port(),
-        support::server().await.port()
-    );
+    assert_eq!(support::server().await.port(), support::server().await.port());
     let mut raw = Raw::connect(support::server().await).await;
     assert_eq!(raw.line("PING").await.text(), "PONG");
 }
@@ -110,10 +107,7 @@ async fn options_reach_the_server() {
     let reply = raw.command(&["AUTH", "alice", "secret"]).await;
     assert_eq!(reply.text(), "OK");
     assert!(server.unix_socket().exists());
-    assert_eq!(
-        server.info("memory").await["maxmemory"],
-        (64 << 20).to_string()
-    );
+    assert_eq!(server.info("memory").await["maxmemory"], (64 << 20).to_string());
 
     let mut stranger = Raw::open(server.port()).await.unwrap();
     assert!(stranger.command(&["PING"]).await.is_error());
@@ -137,10 +131,7 @@ async fn a_replica_follows() {
 #[tokio::test]
 #[should_panic(expected = "no-such-option")]
 async fn a_server_that_does_not_start_says_why() {
-    Server::builder()
-        .config("no-such-option", "1")
-        .start()
-        .await;
+    Server::builder().config("no-such-option", "1").start().await;
 }
 
 /// Starts a server, and then dies in the way that the test asks for.
