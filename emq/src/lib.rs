@@ -5,6 +5,7 @@ pub mod layer;
 pub mod testing;
 
 mod client;
+mod clock;
 mod job;
 mod maintain;
 mod queue;
