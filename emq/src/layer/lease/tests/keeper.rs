@@ -134,7 +134,8 @@ async fn a_call_that_hangs_holds_up_neither_the_next_beat_nor_other_queues() {
 async fn answers_that_overtake_each_other_dont_shorten_a_lease() {
     // The first answer comes 19 s late, after the second.
     let server = Server::new(|call, n| {
-        let (wait, answer) = (if n == 0 { 19 * SECOND } else { Duration::ZERO }, Ok(vec![Extended::Renewed; call.jobs]));
+        let (wait, answer) =
+            (if n == 0 { 19 * SECOND } else { Duration::ZERO }, Ok(vec![Extended::Renewed; call.jobs]));
         async move {
             sleep(wait).await;
             answer

@@ -37,8 +37,10 @@ struct Call {
 struct Server {
     start: Instant,
     calls: Arc<Mutex<Vec<Call>>>,
-    answer: Arc<dyn Fn(&Call, usize) -> BoxFuture<'static, Reply> + Send + Sync>,
+    answer: Answer,
 }
+
+type Answer = Arc<dyn Fn(&Call, usize) -> BoxFuture<'static, Reply> + Send + Sync>;
 
 impl Server {
     /// `answer` is given the call and how many came before it.
