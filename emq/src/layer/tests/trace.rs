@@ -26,12 +26,14 @@ use crate::{
 
 type Fields = BTreeMap<String, String>;
 
+/// An event's level, its fields, and in which span it was.
+type Logged = (Level, Fields, Option<u64>);
+
 /// Takes down spans and events.
 #[derive(Clone, Default)]
 struct Recorder {
     spans: Arc<Mutex<Vec<(&'static str, Fields)>>>,
-    /// Of each: its level, its fields, and in which span it was.
-    events: Arc<Mutex<Vec<(Level, Fields, Option<u64>)>>>,
+    events: Arc<Mutex<Vec<Logged>>>,
     entered: Arc<Mutex<Vec<u64>>>,
     count: Arc<AtomicU64>,
 }
