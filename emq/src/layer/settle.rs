@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::{Layer, Service};
 
@@ -20,9 +20,6 @@ use crate::{
 
 /// The wait between two tries to settle.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// For how long it is tried at least.
-const LEAST: Duration = Duration::from_secs(1);
 
 /// Writes what was decided, as one transition under the run's token: the only layer that writes.
 ///
@@ -159,26 +156,21 @@ async fn run_or_give_back(
 
 async fn settle(writer: &dyn Writer, delivery: &Delivery, outcome: Outcome) -> Ended {
     // As it stands now: a lease that is renewed meanwhile shows that the server can be reached, and then trying for
-    // longer won't help. A run that ends when its lease does has its chance all the same: the fence decides.
-    let deadline = delivery.lease_state().until().max(Instant::now() + LEAST);
-    match timeout_at(deadline, write_until_answered(writer, delivery, &outcome)).await {
-        Ok(Some(settled)) => Ended::Settled { outcome, settled },
-        Ok(None) | Err(_) => Ended::Unsettled { outcome },
-    }
-}
-
-/// `None` if the client was closed: nothing can be written any more.
-async fn write_until_answered(writer: &dyn Writer, delivery: &Delivery, outcome: &Outcome) -> Option<Settled> {
+    // longer won't help. Looked at between the tries alone: each of them ends in bounded time, and its answer may only
+    // be waiting for a thread that a handler blocks.
+    let deadline = delivery.lease_state().until();
     let mut is_first = true;
     loop {
-        let error = match writer.write(delivery.queue(), delivery.lease(), delivery, outcome).await {
-            Ok(settled) => return Some(settled),
-            Err(CallError::Closed) => return None,
+        let error = match writer.write(delivery.queue(), delivery.lease(), delivery, &outcome).await {
+            Ok(settled) => return Ended::Settled { outcome, settled },
             Err(error) => error,
         };
         // Once: it may be tried a hundred times until the lease ends.
         if std::mem::take(&mut is_first) {
             tracing::warn!(%error, outcome = outcome.word(), "the job can't be settled yet");
+        }
+        if matches!(error, CallError::Closed) || Instant::now() + PAUSE >= deadline {
+            return Ended::Unsettled { outcome };
         }
         sleep(PAUSE).await;
     }

@@ -161,8 +161,14 @@ impl Fetcher {
             line.heat();
         }
         line.expect(batch.next_event);
-        let taken = batch.jobs.len();
-        let mut jobs = batch.jobs.into_iter();
+        // A claim that took long, because it had to be repeated, may bring jobs whose lease is as good as over. They are
+        // still ours as far as the server is concerned, and a stall that nobody had must not be counted.
+        let (jobs, late): (Vec<_>, Vec<_>) = batch.jobs.into_iter().partition(has_lease);
+        if !late.is_empty() {
+            self.give_back(&line, late);
+        }
+        let taken = jobs.len();
+        let mut jobs = jobs.into_iter();
         for n in 0..taken {
             // A claim whose answer was lost is answered with what it took then, and there may be less room now.
             let has_room = self.slots.free() > 0 && line.room() > 0 && !self.stop.is_cancelled();
@@ -211,6 +217,11 @@ impl Fetcher {
             tracing::debug!("the server wasn't told that the worker left; it forgets by itself");
         }
     }
+}
+
+/// Whether there is time enough to begin the job, and to renew its lease.
+fn has_lease(job: &Claimed) -> bool {
+    job.leased_until.saturating_duration_since(Instant::now()) > job.term / 10
 }
 
 /// Gives back what a claim took whose answer hasn't come, and says goodbye.
