@@ -5,7 +5,7 @@ use super::{
     script::{Script, script},
 };
 
-pub(super) static SCRIPT: Script<8, 0> = script!("counts");
+pub(super) static SCRIPT: Script<8, 0> = script!("counts", uses "guard");
 
 /// How many jobs stand in each place of a queue.
 ///

@@ -79,7 +79,11 @@ impl Store {
         fn number<T: std::str::FromStr>(row: &HashMap<String, Bytes>, field: &str) -> Option<T> {
             std::str::from_utf8(row.get(field)?).ok()?.parse().ok()
         }
-        let state = text(&row, "state").map_or(JobState::Finished, |state| JobState::read(&state));
+        let state = match text(&row, "state") {
+            Some(state) => JobState::read(&state),
+            None if row.is_empty() => JobState::Finished,
+            None => JobState::Other,
+        };
         Ok(Some(Stored {
             id,
             state,

@@ -7,7 +7,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<4, 1> = script!("promote", uses "clock", "waiting");
+pub(super) static SCRIPT: Script<4, 1> = script!("promote", uses "clock", "guard", "waiting");
 
 /// What a promotion did.
 ///

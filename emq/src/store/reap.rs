@@ -6,7 +6,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<8, 2> = script!("reap", uses "clock", "waiting", "ending");
+pub(super) static SCRIPT: Script<8, 2> = script!("reap", uses "clock", "guard", "waiting", "ending");
 
 /// What a sweep for expired leases did.
 ///

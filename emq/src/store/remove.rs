@@ -8,7 +8,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<9, 2> = script!("remove", uses "clock", "ending");
+pub(super) static SCRIPT: Script<9, 2> = script!("remove", uses "clock", "guard", "ending");
 
 /// What became of a removal.
 ///
