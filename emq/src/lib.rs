@@ -10,8 +10,12 @@ pub use job::{
 #[doc(hidden)]
 pub mod __private {
     //! What generated code uses. Not part of the public interface.
-    pub use crate::job::unique_key_of;
+    pub use crate::job::{
+        check::{OurJobContext, OurState, Output, Payload, StoredStruct, WholePayload},
+        unique_key_of,
+    };
     pub use serde;
+    pub use std::string::String;
 }
 #[cfg(feature = "macros")]
 pub use emq_macros::{Job, job};

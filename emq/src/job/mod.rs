@@ -4,6 +4,7 @@
 //! these types alone, and they change rarely.
 
 mod backoff;
+pub(crate) mod check;
 mod error;
 mod id;
 mod name;

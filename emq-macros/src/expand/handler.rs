@@ -1,0 +1,79 @@
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::Item;
+use crate::{
+    names,
+    signature::{JobFunction, Parameter},
+};
+
+/// How a worker runs the job: take the payload apart, build what is injected, call the function.
+pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
+    let Item { krate, name, cfg } = item;
+    let function = &job.function.sig.ident;
+    let inputs = &job.function.sig.inputs;
+    let output = job.output.as_ref();
+    let state = names::fresh("S", &quote!(#inputs #output #krate #name));
+    let scope = local("scope", None);
+    // As hygienic as a local variable: both places need the same span.
+    let this = local("self", None);
+    let mut arguments = Vec::new();
+    let mut taken = Vec::new();
+    let mut built = Vec::new();
+    let mut bounds = Vec::new();
+    for (index, parameter) in job.parameters.iter().enumerate() {
+        let value = local("value", Some(index));
+        match parameter {
+            Parameter::Field(field) => {
+                let (field, ty) = (&field.name, &field.ty);
+                taken.push(quote!(#field: #value));
+                bounds.push(quote!(for<'quiet> #ty: ::core::marker::Send));
+            }
+            Parameter::Whole(_) => taken.push(quote!(0: #value)),
+            Parameter::Injected(injected) => {
+                let ty = &injected.ty;
+                built.push(quote! {
+                    let #value = <#ty as #krate::inject::FromContext<#state>>::from_context(&#scope)?;
+                });
+                bounds.push(quote!(for<'quiet> #ty: #krate::inject::FromContext<#state>));
+            }
+        }
+        arguments.push(value);
+    }
+    bounds.extend(output.map(|output| quote!(for<'quiet> #output: #krate::IntoOutcome)));
+    let scope_parameter = if built.is_empty() { quote!(_) } else { quote!(#scope) };
+    // A future that isn't `Send` is reported where this block stands, so it stands at the function's name.
+    let body = quote_spanned! {function.span().resolved_at(Span::mixed_site())=>
+        async move {
+            let Self { #(#taken),* } = #this;
+            #(#built)*
+            #krate::IntoOutcome::into_outcome(#function(#(#arguments),*).await)
+        }
+    };
+    quote! {
+        #cfg
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl<#state> #krate::Handler<#state> for #name
+        where
+            #state: ::core::marker::Send + ::core::marker::Sync + 'static,
+            for<'quiet> #name: #krate::Job,
+            #(#bounds,)*
+        {
+            fn run(
+                #this,
+                #scope_parameter: #krate::inject::Scope<#state>,
+            ) -> impl ::core::future::Future<Output = ::core::result::Result<#krate::Completion, #krate::JobError>>
+                + ::core::marker::Send
+                + 'static {
+                #body
+            }
+        }
+    }
+}
+
+/// A variable that no name of the user's can mean.
+fn local(base: &str, index: Option<usize>) -> Ident {
+    let index = index.map(|index| index.to_string()).unwrap_or_default();
+    Ident::new(&format!("{base}{index}"), Span::mixed_site())
+}
