@@ -5,8 +5,9 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Reads a duration such as `30s` or `1h 30m`, or says in one sentence what is wrong with it.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    let duration = humantime::parse_duration(text)
-        .map_err(|_| format!("{text:?} is not a duration: write numbers with units, like \"500ms\", \"30s\" or \"1h 30m\""))?;
+    let duration = humantime::parse_duration(text).map_err(|_| {
+        format!("{text:?} is not a duration: write numbers with units, like \"500ms\", \"30s\" or \"1h 30m\"")
+    })?;
     if duration.is_zero() {
         return Err(format!("{text:?} is too short: a duration here is at least \"1ms\""));
     }
@@ -30,7 +31,9 @@ mod tests {
 
     #[test]
     fn durations_are_read_with_their_units() {
-        for (text, millis) in [("30s", 30_000), ("10m", 600_000), ("1h 30m", 5_400_000), ("1ms", 1), ("1day", 86_400_000)] {
+        for (text, millis) in
+            [("30s", 30_000), ("10m", 600_000), ("1h 30m", 5_400_000), ("1ms", 1), ("1day", 86_400_000)]
+        {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
         }
     }

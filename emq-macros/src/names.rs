@@ -118,9 +118,13 @@ mod tests {
 
     #[test]
     fn a_struct_names_its_job() {
-        for (name, job) in
-            [("SendEmail", "send_email"), ("HTTPCall2", "http_call2"), ("Ping", "ping"), ("A", "a"), ("Send_Email", "send_email")]
-        {
+        for (name, job) in [
+            ("SendEmail", "send_email"),
+            ("HTTPCall2", "http_call2"),
+            ("Ping", "ping"),
+            ("A", "a"),
+            ("Send_Email", "send_email"),
+        ] {
             assert_eq!(snake(name), job);
         }
     }

@@ -11,7 +11,7 @@ pub use job::{
 pub mod __private {
     //! What generated code uses. Not part of the public interface.
     pub use crate::job::{
-        check::{OurJobContext, OurState, Output, Payload, StoredStruct, WholePayload},
+        check::{OurJobContext, OurState, Payload, StoredStruct, WholePayload},
         unique_key_of,
     };
     pub use serde;

@@ -1,3 +1,5 @@
+//! What `#[job]` and `#[derive(Job)]` make, seen by the code that uses it.
+
 use std::time::Duration;
 
 use emq::{
@@ -12,7 +14,12 @@ struct Greeting(&'static str);
 
 /// Greets somebody.
 #[job]
-async fn greet(name: String, #[serde(default)] times: u8, State(greeting): State<Greeting>, ctx: JobContext) -> Result<String, JobError> {
+async fn greet(
+    name: String,
+    #[serde(default)] times: u8,
+    State(greeting): State<Greeting>,
+    ctx: JobContext,
+) -> Result<String, JobError> {
     if name.is_empty() {
         return Err(JobError::permanent("nobody to greet"));
     }

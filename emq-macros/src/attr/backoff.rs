@@ -13,7 +13,8 @@ use crate::{duration::millis, errors::Errors};
 /// The most a wait grows to when no `max` is given.
 const DEFAULT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-const USAGE: &str = "a backoff is `fixed(\"5s\")` or `exponential(\"1s\", max = \"10m\")`, each with `jitter = 0.2` if you like";
+const USAGE: &str =
+    "a backoff is `fixed(\"5s\")` or `exponential(\"1s\", max = \"10m\")`, each with `jitter = 0.2` if you like";
 
 /// `fixed(..)` or `exponential(..)`, checked.
 pub(crate) struct Backoff {
@@ -57,7 +58,10 @@ impl Backoff {
         if grows && max < first {
             match &named.max {
                 Some((literal, _)) => {
-                    errors.at(literal, format!("`max` is shorter than the first wait of {:?}: make it longer", wait.value()));
+                    errors.at(
+                        literal,
+                        format!("`max` is shorter than the first wait of {:?}: make it longer", wait.value()),
+                    );
                 }
                 None => errors.at(wait, "this wait is longer than the default `max` of 1 day: give a `max` too"),
             }

@@ -60,11 +60,10 @@ pub(super) fn unknown(key: &Ident, place: Place) -> String {
     let known = || KEYS.iter().map(|(known, ..)| *known).filter(|known| place.knows(known));
     let habit = HABITS.iter().find(|(habit, _)| *habit == written).map(|(_, known)| *known);
     let near = || known().min_by_key(|known| names::distance(&written, known));
-    let meant = habit.filter(|habit| place.knows(habit)).or_else(|| {
-        near().filter(|known| names::distance(&written, known) <= if known.len() > 4 { 2 } else { 1 })
-    });
-    let hint = meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
+    let meant = habit
+        .filter(|habit| place.knows(habit))
+        .or_else(|| near().filter(|known| names::distance(&written, known) <= if known.len() > 4 { 2 } else { 1 }));
+    let hint = meant.map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default();
     let list = known().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
-    let separator = if hint.is_empty() { ":" } else { "" };
-    format!("there is no option `{key}`{hint}{separator} the options are {list}")
+    format!("there is no option `{key}`{hint}: the options are {list}")
 }

@@ -79,8 +79,14 @@ impl Options {
             "crate" => self.krate = value::krate(entry, errors),
             "args" if place == Place::Function => self.args = entry.assigned(errors),
             "derive" if place == Place::Function => self.derive = value::derive(entry, errors).unwrap_or_default(),
-            "args" => errors.at(&entry.key, "`args` names the struct that a function makes: here it is the struct itself, so remove this"),
-            "derive" => errors.at(&entry.key, "`derive` is for the struct that a function makes: here write `#[derive(..)]` on the struct"),
+            "args" => errors.at(
+                &entry.key,
+                "`args` names the struct that a function makes: here it is the struct itself, so remove this",
+            ),
+            "derive" => errors.at(
+                &entry.key,
+                "`derive` is for the struct that a function makes: here write `#[derive(..)]` on the struct",
+            ),
             _ => errors.at(&entry.key, keys::unknown(&entry.key, place)),
         }
     }
@@ -125,7 +131,12 @@ impl Options {
     }
 
     /// Checks `unique` against the fields it may name; `other` explains why a name that exists isn't one of them.
-    pub(crate) fn check_unique(&mut self, fields: &[Ident], other: impl Fn(&Ident) -> Option<String>, errors: &mut Errors) {
+    pub(crate) fn check_unique(
+        &mut self,
+        fields: &[Ident],
+        other: impl Fn(&Ident) -> Option<String>,
+        errors: &mut Errors,
+    ) {
         let mut good: Vec<Ident> = Vec::new();
         for name in std::mem::take(&mut self.unique) {
             if good.contains(&name) {
@@ -137,7 +148,10 @@ impl Options {
             } else {
                 let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
                 let fields = if fields.is_empty() { "none".to_owned() } else { fields.join(", ") };
-                errors.at(&name, format!("`unique` names fields of the payload, and there is no `{name}`: the fields are {fields}"));
+                errors.at(
+                    &name,
+                    format!("`unique` names fields of the payload, and there is no `{name}`: the fields are {fields}"),
+                );
             }
         }
         // serde implements `Serialize` for tuples up to this size.

@@ -46,7 +46,9 @@ pub(super) fn checked_duration(literal: &LitStr, errors: &mut Errors) -> Option<
 pub(super) fn max_attempts(entry: &Entry, errors: &mut Errors) -> Option<u32> {
     let literal = entry.assigned::<LitInt>(errors)?;
     match literal.base10_parse::<u32>() {
-        Ok(0) => errors.at(literal, "`max_attempts` is at least 1, since the first run counts too: write `max_attempts = 1`"),
+        Ok(0) => {
+            errors.at(literal, "`max_attempts` is at least 1, since the first run counts too: write `max_attempts = 1`")
+        }
         Ok(number) => return Some(number),
         Err(_) => errors.at(literal, format!("`max_attempts` is a whole number from 1 to {}", u32::MAX)),
     }
@@ -105,12 +107,22 @@ pub(super) fn derive(entry: &Entry, errors: &mut Errors) -> Option<Vec<Path>> {
         return None;
     };
     match Punctuated::<Path, Token![,]>::parse_terminated.parse2(list.clone()) {
-        Ok(paths) => Some(paths.into_iter().collect()),
+        Ok(paths) => {
+            let (given, others): (Vec<Path>, Vec<Path>) = paths.into_iter().partition(is_serde);
+            for path in given {
+                errors.at(path, "a payload derives `Serialize` and `Deserialize` anyway: remove this");
+            }
+            Some(others)
+        }
         Err(_) => {
             errors.at(list, "`derive` takes a list of derives, like `derive(Clone, Debug)`");
             None
         }
     }
+}
+
+fn is_serde(path: &Path) -> bool {
+    path.segments.last().is_some_and(|last| last.ident == "Serialize" || last.ident == "Deserialize")
 }
 
 pub(super) fn krate(entry: &Entry, errors: &mut Errors) -> Option<Path> {

@@ -14,7 +14,7 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
     let inputs = &job.function.sig.inputs;
     let output = job.output.as_ref();
     let state = names::fresh("S", &quote!(#inputs #output #krate #name));
-    let scope = local("scope", None);
+    let scope = local("__scope", None);
     // As hygienic as a local variable: both places need the same span.
     let this = local("self", None);
     let mut arguments = Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
     let mut built = Vec::new();
     let mut bounds = Vec::new();
     for (index, parameter) in job.parameters.iter().enumerate() {
-        let value = local("value", Some(index));
+        let value = local("__value", Some(index));
         match parameter {
             Parameter::Field(field) => {
                 let (field, ty) = (&field.name, &field.ty);
@@ -42,13 +42,16 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
     }
     bounds.extend(output.map(|output| quote!(for<'quiet> #output: #krate::IntoOutcome)));
     let scope_parameter = if built.is_empty() { quote!(_) } else { quote!(#scope) };
-    // A future that isn't `Send` is reported where this block stands, so it stands at the function's name.
-    let body = quote_spanned! {function.span().resolved_at(Span::mixed_site())=>
-        async move {
-            let Self { #(#taken),* } = #this;
-            #(#built)*
-            #krate::IntoOutcome::into_outcome(#function(#(#arguments),*).await)
-        }
+    let run = quote! {
+        let Self { #(#taken),* } = #this;
+        #(#built)*
+        #krate::IntoOutcome::into_outcome(#function(#(#arguments),*).await)
+    };
+    // A future that isn't `Send` is reported where its type stands: at the function's name.
+    let future = quote_spanned! {function.span()=>
+        impl ::core::future::Future<Output = ::core::result::Result<#krate::Completion, #krate::JobError>>
+            + ::core::marker::Send
+            + 'static
     };
     quote! {
         #cfg
@@ -63,16 +66,14 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
             fn run(
                 #this,
                 #scope_parameter: #krate::inject::Scope<#state>,
-            ) -> impl ::core::future::Future<Output = ::core::result::Result<#krate::Completion, #krate::JobError>>
-                + ::core::marker::Send
-                + 'static {
-                #body
+            ) -> #future {
+                async move { #run }
             }
         }
     }
 }
 
-/// A variable that no name of the user's can mean.
+/// A variable that no name of the user's means. Its span keeps other variables away, its underscores constants.
 fn local(base: &str, index: Option<usize>) -> Ident {
     let index = index.map(|index| index.to_string()).unwrap_or_default();
     Ident::new(&format!("{base}{index}"), Span::mixed_site())

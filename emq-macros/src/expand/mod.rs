@@ -121,4 +121,3 @@ pub(crate) fn quiet_job_bounds(krate: &TokenStream, name: &Ident) -> TokenStream
             + ::core::marker::Send
     }
 }
-

@@ -111,7 +111,8 @@ impl JobFunction {
 /// Whether other items can stand beside the function.
 fn check_place(function: &Function, errors: &mut Errors) -> bool {
     if let Some(receiver) = function.sig.receiver() {
-        errors.at(receiver, "a job can't take `self`: make it a free function and take the worker's data as `State<T>`");
+        errors
+            .at(receiver, "a job can't take `self`: make it a free function and take the worker's data as `State<T>`");
         return false;
     }
     if !function.has_body() {
@@ -152,7 +153,8 @@ fn check_function_attributes(function: &mut Function, errors: &mut Errors) {
 }
 
 fn check_generics(function: &Function, errors: &mut Errors) {
-    const MESSAGE: &str = "a job can't be generic, since its payload is decoded without knowing the parameters: name the types";
+    const MESSAGE: &str =
+        "a job can't be generic, since its payload is decoded without knowing the parameters: name the types";
     let generics = &function.sig.generics;
     if !generics.params.is_empty() {
         errors.at(generics, MESSAGE);

@@ -53,7 +53,10 @@ impl Parameter {
                 return None;
             }
             (Some(_), None) => {
-                marks.reject_serde("the struct of a `#[payload]` parameter has its own serde attributes: write it there", errors);
+                marks.reject_serde(
+                    "the struct of a `#[payload]` parameter has its own serde attributes: write it there",
+                    errors,
+                );
                 types::check(&parameter.ty, Role::Payload, errors);
                 return Some(Self::Whole((*parameter.ty).clone()));
             }
@@ -77,7 +80,10 @@ impl Field {
         let name = match &*parameter.pat {
             Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => ident.clone(),
             Pat::Wild(wild) => {
-                errors.at(wild, "a payload parameter becomes a stored field, so it needs a name: write one instead of `_`");
+                errors.at(
+                    wild,
+                    "a payload parameter becomes a stored field, so it needs a name: write one instead of `_`",
+                );
                 return None;
             }
             pattern => {
@@ -85,8 +91,7 @@ impl Field {
                 return None;
             }
         };
-        let special =
-            ["with", "serialize_with", "deserialize_with", "skip", "skip_serializing", "skip_deserializing"];
+        let special = ["with", "serialize_with", "deserialize_with", "skip", "skip_serializing", "skip_deserializing"];
         let stored_specially = marks.serde.iter().any(|attr| match &attr.meta {
             Meta::List(list) => special.iter().any(|key| names::mentions(&list.tokens, key)),
             _ => false,
@@ -159,7 +164,8 @@ impl Marks {
                 "serde" => marks.serde.push(attr),
                 "doc" => marks.docs.push(attr),
                 "cfg" | "cfg_attr" => {
-                    errors.at(&attr, "a job has the same parameters in every build: put the `cfg` on the whole function");
+                    errors
+                        .at(&attr, "a job has the same parameters in every build: put the `cfg` on the whole function");
                 }
                 _ => kept.push(attr),
             }

@@ -5,7 +5,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{IntoOutcome, Job};
+use super::Job;
 use crate::inject::{JobContext, State};
 
 /// A type that can be a field of a payload.
@@ -75,17 +75,3 @@ pub trait OurState {
 }
 
 impl<T> OurState for State<T> {}
-
-/// What a job function returns.
-#[diagnostic::on_unimplemented(
-    message = "a job returns `()` or `Result<T, E>`, where `T` implements `Serialize` and `E` converts into `JobError`",
-    label = "a job can't return this",
-    note = "every error type converts into `JobError`; to return text as an error, use `JobError::new(\"…\")`"
-)]
-pub trait Output {
-    /// Exists for the types that fit.
-    const CHECK: () = ();
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: IntoOutcome> Output for T {}

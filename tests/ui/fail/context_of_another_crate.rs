@@ -1,0 +1,10 @@
+use emq::job;
+
+struct JobContext;
+
+#[job]
+async fn send(to: String, ctx: JobContext) {
+    let _ = (to, ctx);
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use emq::job;
+
+#[job]
+async fn send(to: String) {
+    let shared = std::rc::Rc::new(to);
+    std::future::ready(()).await;
+    let _ = shared;
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use emq::job;
+
+#[derive(serde::Serialize)]
+struct Address(String);
+
+#[job]
+async fn send(to: Address) {
+    let _ = to;
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use emq::job;
+
+struct Address;
+
+#[job]
+async fn send(to: Address) {
+    let _ = to;
+}
+
+fn main() {}

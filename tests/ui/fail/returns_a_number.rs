@@ -1,0 +1,9 @@
+use emq::job;
+
+#[job]
+async fn send(to: String) -> u64 {
+    let _ = to;
+    1
+}
+
+fn main() {}

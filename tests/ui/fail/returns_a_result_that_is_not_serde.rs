@@ -1,0 +1,11 @@
+use emq::job;
+
+struct Receipt;
+
+#[job]
+async fn send(to: String) -> Result<Receipt, emq::JobError> {
+    let _ = to;
+    Ok(Receipt)
+}
+
+fn main() {}
