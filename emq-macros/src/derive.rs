@@ -48,7 +48,7 @@ fn generate(input: &DeriveInput, errors: &mut Errors) -> TokenStream {
     let wire_name = options.wire_name(&names::snake(&names::unraw(name)), name, errors);
     options.check_unique(&fields, |_| None, errors);
     let krate = options.krate();
-    let bounds = expand::quiet_job_bounds(&krate, name);
+    let serde = quote!(#krate::__private::serde);
     let was = &options.was;
     let aliases = (!was.is_empty()).then(|| quote!(const ALIASES: &'static [&'static str] = &[#(#was),*];));
     let location = expand::location();
@@ -56,7 +56,11 @@ fn generate(input: &DeriveInput, errors: &mut Errors) -> TokenStream {
     let options = options.tokens();
     quote! {
         #[automatically_derived]
-        impl #krate::Job for #name where #bounds {
+        impl #krate::Job for #name
+        where
+            // Quiet, so that a struct without them is one error: the check below.
+            for<'quiet> #name: #serde::Serialize + #serde::de::DeserializeOwned + ::core::marker::Send,
+        {
             const NAME: &'static str = #wire_name;
             #aliases
             const OPTIONS: #krate::JobOptions = #options;

@@ -12,6 +12,7 @@ pub mod __private {
     //! What generated code uses. Not part of the public interface.
     pub use crate::job::{
         check::{OurJobContext, OurState, Payload, StoredStruct, WholePayload},
+        codec::{Codec, NoWire, Wire},
         unique_key_of,
     };
     pub use serde;

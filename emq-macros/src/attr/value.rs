@@ -45,13 +45,12 @@ pub(super) fn checked_duration(literal: &LitStr, errors: &mut Errors) -> Option<
 
 pub(super) fn max_attempts(entry: &Entry, errors: &mut Errors) -> Option<u32> {
     let literal = entry.assigned::<LitInt>(errors)?;
-    match literal.base10_parse::<u32>() {
-        Ok(0) => {
-            errors.at(literal, "`max_attempts` is at least 1, since the first run counts too: write `max_attempts = 1`")
-        }
+    let message = match literal.base10_parse::<u32>() {
+        Ok(0) => "`max_attempts` is at least 1, since the first run counts too: write `max_attempts = 1`".to_owned(),
         Ok(number) => return Some(number),
-        Err(_) => errors.at(literal, format!("`max_attempts` is a whole number from 1 to {}", u32::MAX)),
-    }
+        Err(_) => format!("`max_attempts` is a whole number from 1 to {}", u32::MAX),
+    };
+    errors.at(literal, message);
     None
 }
 

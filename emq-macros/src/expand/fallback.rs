@@ -29,10 +29,7 @@ pub(super) fn expand(item: &Item) -> TokenStream {
         }
 
         #cfg
-        impl<State: ::core::marker::Send + ::core::marker::Sync + 'static> #krate::Handler<State> for #name
-        where
-            for<'quiet> #name: #krate::Job,
-        {
+        impl<State: ::core::marker::Send + ::core::marker::Sync + 'static> #krate::Handler<State> for #name {
             async fn run(
                 self,
                 _: #krate::inject::Scope<State>,

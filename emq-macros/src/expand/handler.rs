@@ -4,7 +4,7 @@ use quote::{quote, quote_spanned};
 use super::Item;
 use crate::{
     names,
-    signature::{JobFunction, Parameter},
+    signature::{JobFunction, Known, Parameter},
 };
 
 /// How a worker runs the job: take the payload apart, build what is injected, call the function.
@@ -25,27 +25,40 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
         let value = local("__value", Some(index));
         match parameter {
             Parameter::Field(field) => {
-                let (field, ty) = (&field.name, &field.ty);
+                let field = &field.name;
                 taken.push(quote!(#field: #value));
-                bounds.push(quote!(for<'quiet> #ty: ::core::marker::Send));
             }
             Parameter::Whole(_) => taken.push(quote!(0: #value)),
             Parameter::Injected(injected) => {
                 let ty = &injected.ty;
-                built.push(quote! {
-                    let #value = <#ty as #krate::inject::FromContext<#state>>::from_context(&#scope)?;
-                });
-                bounds.push(quote!(for<'quiet> #ty: #krate::inject::FromContext<#state>));
+                let (build, needs) = match &injected.known {
+                    Some(Known::JobContext) => (quote!(<#ty as #krate::__private::OurJobContext>::of(&#scope)), None),
+                    Some(Known::State(part)) => (
+                        quote!(<#ty as #krate::__private::OurState<#state>>::of(&#scope)),
+                        Some(quote!(#part: #krate::FromRef<#state>)),
+                    ),
+                    None => (
+                        quote!(<#ty as #krate::inject::FromContext<#state>>::from_context(&#scope)?),
+                        Some(quote!(#ty: #krate::inject::FromContext<#state>)),
+                    ),
+                };
+                built.push(quote!(let #value = #build;));
+                bounds.extend(needs);
             }
         }
         arguments.push(value);
     }
-    bounds.extend(output.map(|output| quote!(for<'quiet> #output: #krate::IntoOutcome)));
+    let call = quote!(#function(#(#arguments),*).await);
+    // By the type as the user wrote it, so that one that doesn't fit is reported there.
+    let outcome = match output {
+        Some(ty) => quote!(<#ty as #krate::IntoOutcome>::into_outcome(#call)),
+        None => quote!(#krate::IntoOutcome::into_outcome(#call)),
+    };
     let scope_parameter = if built.is_empty() { quote!(_) } else { quote!(#scope) };
     let run = quote! {
         let Self { #(#taken),* } = #this;
         #(#built)*
-        #krate::IntoOutcome::into_outcome(#function(#(#arguments),*).await)
+        #outcome
     };
     // A future that isn't `Send` is reported where its type stands: at the function's name.
     let future = quote_spanned! {function.span()=>
@@ -60,7 +73,6 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
         impl<#state> #krate::Handler<#state> for #name
         where
             #state: ::core::marker::Send + ::core::marker::Sync + 'static,
-            for<'quiet> #name: #krate::Job,
             #(#bounds,)*
         {
             fn run(

@@ -9,20 +9,21 @@
 //!
 //! ```text
 //! pub async fn enroll(student: Student, State(db): State<Db>) -> Result<(), Error> { .. }   as written
-//! #[derive(Serialize, Deserialize)] pub struct EnrollJob { pub student: Student }           payload
+//! pub struct EnrollJob { pub student: Student }                                             payload
 //! impl Job for EnrollJob { NAME, OPTIONS, LOCATION, .. }                                    payload
-//! impl<S> Handler<S> for EnrollJob where State<Db>: FromContext<S> { .. }                   handler
-//! const _: () = <Student as Payload>::CHECK;                                                checks
+//! impl Serialize, Deserialize for EnrollJob { .. }                                          wire
+//! impl<S> Handler<S> for EnrollJob where Db: FromRef<S> { .. }                              handler
 //! ```
 //!
-//! The impls are quiet: where one depends on a user's type, a bound under `for<'quiet>` says so, which the compiler
-//! doesn't check at the definition. So a type that doesn't fit is one error, that of the check, in our words.
+//! What is expected of a user's type is asked once, at the user's tokens, and nothing else depends on it: one mistake is
+//! one error, there and not where the job is used. Where an impl must depend on such a type all the same, its bound
+//! stands under `for<'quiet>`, which the compiler doesn't check at the definition.
 
-mod checks;
 mod fallback;
 mod handler;
 mod payload;
 mod whole;
+mod wire;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
@@ -41,8 +42,7 @@ pub(crate) fn attribute(options: TokenStream, item: TokenStream) -> TokenStream 
         Ok(function) => function,
         Err(error) => {
             errors.push(error);
-            let errors = errors.into_tokens();
-            return quote!(#item #errors);
+            return [item, errors.into_tokens()].into_iter().collect();
         }
     };
     let mut read = Options::default();
@@ -51,7 +51,8 @@ pub(crate) fn attribute(options: TokenStream, item: TokenStream) -> TokenStream 
     let generated = job.free.then(|| generate(&job, &read, &mut errors));
     let function = &job.function;
     let errors = errors.into_tokens();
-    quote!(#function #generated #errors)
+    // Whether it awaits anything isn't for its author to choose: a job is `async`.
+    quote!(#[allow(clippy::unused_async)] #function #generated #errors)
 }
 
 /// Everything that stands beside the function.
@@ -73,8 +74,7 @@ fn generate(job: &JobFunction, options: &Options, errors: &mut Errors) -> TokenS
         return body;
     }
     let handler = handler::expand(&item, job);
-    let checks = checks::expand(&item, job);
-    quote!(#body #handler #checks)
+    quote!(#body #handler)
 }
 
 /// What all parts of one expansion share.
@@ -85,16 +85,6 @@ struct Item {
     name: Ident,
     /// What the function is compiled under, and so everything beside it.
     cfg: TokenStream,
-}
-
-impl Item {
-    /// A private name for the type of the field at `index`.
-    ///
-    /// The bounds of serde's derives are given as text. By this name they need not repeat the user's tokens, so that a
-    /// misspelt type is one error and not several.
-    fn alias(&self, index: usize) -> Ident {
-        Ident::new(&format!("__{}{index}", names::unraw(&self.name)), self.name.span())
-    }
 }
 
 /// `file:line:column` of the attribute.
@@ -111,13 +101,4 @@ pub(crate) fn unique_key(krate: &TokenStream, fields: &[Ident]) -> Option<TokenS
             }
         }
     })
-}
-
-/// What `Job` demands of its type, so that the impl is quiet where the type doesn't have it.
-pub(crate) fn quiet_job_bounds(krate: &TokenStream, name: &Ident) -> TokenStream {
-    quote! {
-        for<'quiet> #name: #krate::__private::serde::Serialize
-            + #krate::__private::serde::de::DeserializeOwned
-            + ::core::marker::Send
-    }
 }

@@ -1,7 +1,7 @@
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{Item, fallback, location, quiet_job_bounds, unique_key};
+use super::{Item, fallback, location, unique_key, wire};
 use crate::{
     attr::Options,
     signature::{Field, JobFunction},
@@ -13,45 +13,38 @@ pub(super) fn expand(item: &Item, job: &JobFunction, options: &Options, wire_nam
     let fields: Vec<&Field> = job.fields().collect();
     let names = fields.iter().map(|field| &field.name);
     let types = fields.iter().map(|field| &field.ty);
-    let attrs = fields.iter().map(|field| {
-        let attrs = &field.attrs;
-        // Without the derives of serde its attributes would be unknown.
-        let shown = attrs.iter().filter(|attr| job.sound || attr.path().is_ident("doc"));
-        quote!(#(#shown)*)
+    let field_docs = fields.iter().map(|field| {
+        let docs = &field.docs;
+        quote!(#(#docs)*)
     });
     let docs = docs(job);
     let vis = &job.function.vis;
     let derives = &options.derive;
     let derive = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
-    let serde = if job.sound { derive_serde(item, &fields) } else { Serde::default() };
-    let Serde { aliases, attribute } = serde;
-    let stubs = (!job.sound).then(|| fallback::expand(item));
-    let bounds = quiet_job_bounds(krate, name);
+    let serde = if job.sound { wire::expand(item, &fields) } else { fallback::expand(item) };
     let was = &options.was;
-    let aliases_of_job = (!was.is_empty()).then(|| quote!(const ALIASES: &'static [&'static str] = &[#(#was),*];));
+    let aliases = (!was.is_empty()).then(|| quote!(const ALIASES: &'static [&'static str] = &[#(#was),*];));
     let options_of_job = options.tokens();
     let location = location();
     let unique_key = unique_key(krate, &options.unique);
     quote! {
-        #aliases
         #cfg
         #docs
-        #attribute
         #derive
         #[allow(missing_docs, missing_debug_implementations, private_interfaces)]
-        #vis struct #name { #(#attrs pub #names: #types),* }
+        #vis struct #name { #(#field_docs pub #names: #types),* }
+
+        #serde
 
         #cfg
         #[automatically_derived]
-        impl #krate::Job for #name where #bounds {
+        impl #krate::Job for #name {
             const NAME: &'static str = #wire_name;
-            #aliases_of_job
+            #aliases
             const OPTIONS: #krate::JobOptions = #options_of_job;
             const LOCATION: &'static str = #location;
             #unique_key
         }
-
-        #stubs
     }
 }
 
@@ -63,35 +56,6 @@ pub(super) fn docs(job: &JobFunction) -> TokenStream {
         quote!(#[doc = #line])
     } else {
         quote!(#(#docs)*)
-    }
-}
-
-#[derive(Default)]
-struct Serde {
-    /// Goes before the struct.
-    aliases: TokenStream,
-    /// Goes on the struct.
-    attribute: TokenStream,
-}
-
-/// serde's derives, with bounds that keep them quiet about a field's type.
-fn derive_serde(item: &Item, fields: &[&Field]) -> Serde {
-    let Item { krate, cfg, .. } = item;
-    let serde = quote!(#krate::__private::serde);
-    let path = serde.to_string();
-    let plain = fields.iter().enumerate().filter(|(_, field)| !field.stored_specially);
-    let (indices, types): (Vec<usize>, Vec<_>) = plain.map(|(index, field)| (index, &field.ty)).unzip();
-    let aliases: Vec<Ident> = indices.iter().map(|index| item.alias(*index)).collect();
-    let bounds = |of: &str| {
-        aliases.iter().map(|alias| format!("for<'quiet> {alias}: {path}::{of}")).collect::<Vec<_>>().join(", ")
-    };
-    let (serialize, deserialize) = (bounds("Serialize"), bounds("Deserialize<'de>"));
-    Serde {
-        aliases: quote!(#(#cfg #[doc(hidden)] type #aliases = #types;)*),
-        attribute: quote! {
-            #[derive(#serde::Serialize, #serde::Deserialize)]
-            #[serde(crate = #path, bound(serialize = #serialize, deserialize = #deserialize))]
-        },
     }
 }
 

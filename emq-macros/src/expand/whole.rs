@@ -10,25 +10,14 @@ use crate::signature::JobFunction;
 /// `impl Handler<S> for SendEmail` may stand only in the crate of `SendEmail`. The newtype is what the handler's crate
 /// owns; on the wire it is the payload itself, under the payload's name.
 pub(super) fn expand(item: &Item, job: &JobFunction, ty: &Type) -> TokenStream {
-    let Item { krate, name, cfg } = item;
+    let Item { name, cfg, .. } = item;
     let vis = &job.function.vis;
     let docs = payload::docs(job);
-    let location = location();
-    let quiet = quote!(where for<'quiet> #ty: #krate::Job);
-    let serde = quote!(#krate::__private::serde);
-    if !job.sound {
-        let stubs = fallback::expand(item);
-        return quote! {
-            #cfg #docs #[allow(missing_debug_implementations, private_interfaces)] #vis struct #name(pub #ty);
-            #cfg impl #krate::Job for #name { const NAME: &'static str = ""; }
-            #cfg impl ::core::convert::From<#ty> for #name { fn from(payload: #ty) -> Self { Self(payload) } }
-            #stubs
-        };
-    }
+    let impls = if job.sound { impls(item, ty) } else { stubs(item) };
     quote! {
         #cfg
         #docs
-        #[allow(missing_debug_implementations, private_interfaces)]
+        #[allow(missing_docs, missing_debug_implementations, private_interfaces)]
         #vis struct #name(pub #ty);
 
         #cfg
@@ -39,37 +28,60 @@ pub(super) fn expand(item: &Item, job: &JobFunction, ty: &Type) -> TokenStream {
             }
         }
 
+        #impls
+    }
+}
+
+fn impls(item: &Item, ty: &Type) -> TokenStream {
+    let Item { krate, name, cfg } = item;
+    let serde = quote!(#krate::__private::serde);
+    let payload = quote!(<#ty as #krate::__private::WholePayload>);
+    let location = location();
+    quote! {
         #cfg
         #[automatically_derived]
-        impl #serde::Serialize for #name #quiet {
+        impl #serde::Serialize for #name {
             fn serialize<Encoder: #serde::Serializer>(
                 &self,
                 encoder: Encoder,
             ) -> ::core::result::Result<Encoder::Ok, Encoder::Error> {
-                #serde::Serialize::serialize(&self.0, encoder)
+                #payload::encode(&self.0, encoder)
             }
         }
 
         #cfg
         #[automatically_derived]
-        impl<'de> #serde::Deserialize<'de> for #name #quiet {
+        impl<'de> #serde::Deserialize<'de> for #name {
             fn deserialize<Decoder: #serde::Deserializer<'de>>(
                 decoder: Decoder,
             ) -> ::core::result::Result<Self, Decoder::Error> {
-                ::core::result::Result::map(#serde::Deserialize::deserialize(decoder), Self)
+                ::core::result::Result::map(#payload::decode(decoder), Self)
             }
         }
 
         #cfg
         #[automatically_derived]
-        impl #krate::Job for #name #quiet {
-            const NAME: &'static str = <#ty as #krate::Job>::NAME;
-            const ALIASES: &'static [&'static str] = <#ty as #krate::Job>::ALIASES;
-            const OPTIONS: #krate::JobOptions = <#ty as #krate::Job>::OPTIONS;
+        impl #krate::Job for #name {
+            const NAME: &'static str = #payload::NAME;
+            const ALIASES: &'static [&'static str] = #payload::ALIASES;
+            const OPTIONS: #krate::JobOptions = #payload::OPTIONS;
             const LOCATION: &'static str = #location;
             fn unique_key(&self) -> ::core::option::Option<#krate::__private::String> {
-                #krate::Job::unique_key(&self.0)
+                #payload::unique_key(&self.0)
             }
         }
+    }
+}
+
+fn stubs(item: &Item) -> TokenStream {
+    let Item { krate, name, cfg } = item;
+    let stubs = fallback::expand(item);
+    quote! {
+        #cfg
+        impl #krate::Job for #name {
+            const NAME: &'static str = "";
+        }
+
+        #stubs
     }
 }

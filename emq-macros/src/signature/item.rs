@@ -17,7 +17,7 @@ pub(crate) struct Function {
 impl Function {
     /// Whether it has a body; a trait's method may have none.
     pub(super) fn has_body(&self) -> bool {
-        !syn::parse2::<Token![;]>(self.body.clone()).is_ok()
+        syn::parse2::<Token![;]>(self.body.clone()).is_err()
     }
 
     /// The `#[cfg]`s, which what is generated beside the function has to share.

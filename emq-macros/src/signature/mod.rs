@@ -41,6 +41,7 @@ impl JobFunction {
                 parameters.extend(Parameter::read(parameter, errors));
             }
         }
+        let repeated = drop_repeated_fields(&mut parameters);
         // With the references gone, the lifetime goes too: one mistake, one error.
         let explained = errors.count() > before_types
             && function.sig.generics.params.iter().all(|parameter| matches!(parameter, GenericParam::Lifetime(_)));
@@ -53,7 +54,7 @@ impl JobFunction {
         {
             errors.at(ty, "a job ends: let it return `()` or `Result<T, E>`");
         }
-        let sound = errors.count() == before;
+        let sound = errors.count() == before && !repeated;
         if !sound {
             drop_generic_fields(&function, &mut parameters);
         }
@@ -64,25 +65,12 @@ impl JobFunction {
     }
 
     pub(crate) fn fields(&self) -> impl Iterator<Item = &Field> {
-        self.parameters.iter().filter_map(|parameter| match parameter {
-            Parameter::Field(field) => Some(field),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn injected(&self) -> impl Iterator<Item = &Injected> {
-        self.parameters.iter().filter_map(|parameter| match parameter {
-            Parameter::Injected(injected) => Some(injected),
-            _ => None,
-        })
+        self.parameters.iter().filter_map(Parameter::field)
     }
 
     /// The type of the `#[payload]` parameter.
     pub(crate) fn whole(&self) -> Option<&Type> {
-        self.parameters.iter().find_map(|parameter| match parameter {
-            Parameter::Whole(ty) => Some(ty),
-            _ => None,
-        })
+        self.parameters.iter().find_map(Parameter::whole)
     }
 
     fn check_options(&self, options: &mut Options, errors: &mut Errors) {
@@ -97,7 +85,10 @@ impl JobFunction {
         }
         let fields: Vec<Ident> = self.fields().map(|field| field.name.clone()).collect();
         let injected = |name: &Ident| {
-            let found = self.injected().any(|injected| injected.names.contains(name));
+            let found = self.parameters.iter().any(|parameter| match parameter {
+                Parameter::Injected(injected) => injected.names.contains(name),
+                _ => false,
+            });
             found.then(|| format!("`unique` names fields of the payload, and `{name}` is injected: remove it"))
         };
         if self.sound {
@@ -164,32 +155,43 @@ fn check_generics(function: &Function, errors: &mut Errors) {
 }
 
 fn check_combination(function: &Function, parameters: &[Parameter], errors: &mut Errors) {
-    let mut context = false;
-    let mut whole = false;
-    for parameter in parameters {
-        match parameter {
-            Parameter::Injected(Injected { known: Some(Known::JobContext), ty, .. }) => {
-                if std::mem::replace(&mut context, true) {
-                    errors.at(ty, "a job takes `JobContext` once: remove this parameter");
-                }
-            }
-            Parameter::Whole(ty) => {
-                if std::mem::replace(&mut whole, true) {
-                    errors.at(ty, "a job has one `#[payload]`: remove this parameter, or put both into one struct");
-                }
-            }
-            _ => {}
-        }
+    let contexts = parameters.iter().filter_map(|parameter| match parameter {
+        Parameter::Injected(Injected { known: Some(Known::JobContext), ty, .. }) => Some(ty),
+        _ => None,
+    });
+    for second in contexts.skip(1) {
+        errors.at(second, "a job takes `JobContext` once: remove this parameter");
     }
-    if !whole {
+    let payloads: Vec<&Type> = parameters.iter().filter_map(Parameter::whole).collect();
+    for second in payloads.iter().skip(1) {
+        errors.at(second, "a job has one `#[payload]`: remove this parameter, or put both into one struct");
+    }
+    if payloads.is_empty() {
         return;
     }
-    let name = &function.sig.ident;
-    for parameter in parameters {
-        if let Parameter::Field(field) = parameter {
-            errors.at(&field.name, format!("`{name}` has a `#[payload]`, which is all that is stored: make `{}` a field of it, or mark it `#[inject]`", field.name));
-        }
+    let function = &function.sig.ident;
+    for name in parameters.iter().filter_map(Parameter::field).map(|field| &field.name) {
+        let message = format!(
+            "`{function}` has a `#[payload]`, which is all that is stored: make `{name}` a field of it, or mark it `#[inject]`"
+        );
+        errors.at(name, message);
     }
+}
+
+/// Drops all but the first field of each name, and says whether there were more. It is the compiler that complains of
+/// them, as of any function.
+fn drop_repeated_fields(parameters: &mut Vec<Parameter>) -> bool {
+    let before = parameters.len();
+    let mut seen: Vec<Ident> = Vec::new();
+    parameters.retain(|parameter| match parameter {
+        Parameter::Field(field) if seen.contains(&field.name) => false,
+        Parameter::Field(field) => {
+            seen.push(field.name.clone());
+            true
+        }
+        _ => true,
+    });
+    parameters.len() < before
 }
 
 /// Without the type parameters there is no way to write these fields' types down.

@@ -1,5 +1,5 @@
 use proc_macro2::Ident;
-use syn::{Attribute, Meta, Pat, PatIdent, PatType, PathArguments, Type, visit::Visit};
+use syn::{Attribute, GenericArgument, Meta, Pat, PatIdent, PatType, PathArguments, Type, visit::Visit};
 
 use super::types::{self, Role};
 use crate::{errors::Errors, names};
@@ -18,8 +18,8 @@ pub(crate) enum Parameter {
 pub(crate) struct Field {
     pub(crate) name: Ident,
     pub(crate) ty: Type,
-    /// Its docs and serde attributes.
-    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) docs: Vec<Attribute>,
+    pub(crate) serde: Vec<Attribute>,
     /// Whether a serde attribute says how it is stored, so that its type needn't be storable by itself.
     pub(crate) stored_specially: bool,
 }
@@ -34,13 +34,27 @@ pub(crate) struct Injected {
 }
 
 /// The types that are injected by their name.
-#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Known {
     JobContext,
-    State,
+    /// With the part of the worker's state that it holds.
+    State(Box<Type>),
 }
 
 impl Parameter {
+    pub(crate) fn field(&self) -> Option<&Field> {
+        match self {
+            Self::Field(field) => Some(field),
+            Self::Whole(_) | Self::Injected(_) => None,
+        }
+    }
+
+    pub(crate) fn whole(&self) -> Option<&Type> {
+        match self {
+            Self::Whole(ty) => Some(ty),
+            Self::Field(_) | Self::Injected(_) => None,
+        }
+    }
+
     /// Sorts one parameter and takes off the attributes that only emq understands.
     ///
     /// Nothing comes back for a parameter that can't be a field of any kind; that is reported.
@@ -64,7 +78,7 @@ impl Parameter {
             (None, _) => {}
         }
         marks.reject_serde("an injected parameter isn't stored, so serde doesn't see it: remove this", errors);
-        if let (Type::Reference(reference), Some(known)) = (&*parameter.ty, known) {
+        if let (Type::Reference(reference), Some(known)) = (&*parameter.ty, &known) {
             errors.at(reference, format!("a job takes `{}` by value: remove the `&`", known.name()));
         } else {
             types::check(&parameter.ty, Role::Injected, errors);
@@ -101,7 +115,7 @@ impl Field {
             return None;
         }
         types::make_static(&mut ty);
-        Some(Self { name, ty, attrs: marks.docs.into_iter().chain(marks.serde).collect(), stored_specially })
+        Some(Self { name, ty, docs: marks.docs, serde: marks.serde, stored_specially })
     }
 }
 
@@ -117,7 +131,12 @@ impl Known {
                 let last = path.path.segments.last()?;
                 match &last.arguments {
                     PathArguments::None if last.ident == "JobContext" => Some(Self::JobContext),
-                    PathArguments::AngleBracketed(_) if last.ident == "State" => Some(Self::State),
+                    PathArguments::AngleBracketed(list) if last.ident == "State" => match list.args.first() {
+                        Some(GenericArgument::Type(part)) if list.args.len() == 1 => {
+                            Some(Self::State(Box::new(part.clone())))
+                        }
+                        _ => None,
+                    },
                     _ => None,
                 }
             }
@@ -125,10 +144,10 @@ impl Known {
         }
     }
 
-    fn name(self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Self::JobContext => "JobContext",
-            Self::State => "State<_>",
+            Self::State(_) => "State<_>",
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod backoff;
 pub(crate) mod check;
+pub(crate) mod codec;
 mod error;
 mod id;
 mod name;

@@ -7,4 +7,8 @@ async fn send(to: String, ctx: JobContext) {
     let _ = (to, ctx);
 }
 
-fn main() {}
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}

@@ -7,4 +7,8 @@ async fn send(to: String) {
     let _ = shared;
 }
 
-fn main() {}
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}

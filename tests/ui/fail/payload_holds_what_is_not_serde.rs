@@ -7,4 +7,8 @@ async fn send(to: Vec<Address>) {
     let _ = to;
 }
 
-fn main() {}
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}

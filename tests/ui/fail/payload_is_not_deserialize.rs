@@ -8,4 +8,8 @@ async fn send(to: Address) {
     let _ = to;
 }
 
-fn main() {}
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}

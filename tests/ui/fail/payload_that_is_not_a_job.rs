@@ -7,4 +7,8 @@ async fn send(#[payload] letter: Letter) {
     let _ = letter;
 }
 
-fn main() {}
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}

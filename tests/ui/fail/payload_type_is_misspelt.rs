@@ -5,4 +5,8 @@ async fn send(to: Adress) {
     let _ = to;
 }
 
-fn main() {}
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}

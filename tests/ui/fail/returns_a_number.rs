@@ -6,4 +6,8 @@ async fn send(to: String) -> u64 {
     1
 }
 
-fn main() {}
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}

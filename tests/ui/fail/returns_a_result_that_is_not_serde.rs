@@ -8,4 +8,8 @@ async fn send(to: String) -> Result<Receipt, emq::JobError> {
     Ok(Receipt)
 }
 
-fn main() {}
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}
