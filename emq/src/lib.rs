@@ -19,4 +19,27 @@ pub mod __private {
     pub use std::string::String;
 }
 #[cfg(feature = "macros")]
-pub use emq_macros::{Job, job};
+#[doc = include_str!("../docs/job_attribute.md")]
+pub use emq_macros::job;
+
+/// Makes a struct a job whose handler is elsewhere, with the options of [`#[job]`](macro@job).
+///
+/// The struct has named fields or none, no type parameters, and derives serde's `Serialize` and `Deserialize` itself. The
+/// handler takes it as `#[payload]`: see [A struct of another crate](macro@job#a-struct-of-another-crate).
+///
+/// # Examples
+///
+/// ```
+/// use emq::{DEFAULT_QUEUE, Job};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Job)]
+/// #[job(name = "email.send", unique = to)]
+/// pub struct SendEmail {
+///     to: String,
+/// }
+///
+/// assert_eq!((SendEmail::NAME, SendEmail::OPTIONS.queue), ("email.send", DEFAULT_QUEUE));
+/// ```
+#[cfg(feature = "macros")]
+pub use emq_macros::Job;
