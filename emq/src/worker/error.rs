@@ -114,18 +114,6 @@ pub enum BuildProblem {
 }
 
 /// Why a worker couldn't start.
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(worker: emq::Worker) {
-/// use emq::RunError;
-///
-/// if let Err(RunError::Connect(error)) = worker.run().await {
-///     println!("{error}");
-/// }
-/// # }
-/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
