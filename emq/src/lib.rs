@@ -34,6 +34,11 @@ pub use worker::{
 #[doc(hidden)]
 pub mod __private {
     //! What generated code uses. Not part of the public interface.
-    pub use crate::job::unique_key_of;
+    pub use crate::job::{
+        check::{OurJobContext, OurState, Payload, StoredStruct, WholePayload},
+        codec::{Codec, NoWire, Wire},
+        unique_key_of,
+    };
     pub use serde;
+    pub use std::string::String;
 }

@@ -1,0 +1,20 @@
+use emq::{State, job};
+
+struct Mailer;
+
+#[job]
+async fn send(to: String, State(mailer): State<Mailer>) {
+    let _ = (to, mailer);
+}
+
+struct Builder<S>(S);
+
+impl<S> Builder<S> {
+    fn register<J: emq::Handler<S>>(self) -> Self {
+        self
+    }
+}
+
+fn main() {
+    Builder(Mailer).register::<SendJob>();
+}
