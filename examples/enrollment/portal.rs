@@ -1,0 +1,96 @@
+//! The portal: reads the file, enqueues, has the workers work, and reports.
+
+use std::{env, path::Path, time::Duration};
+
+use emq::{BoxError, Client, Draft, Place, Queue, QueueName, Ticket, testing::TestServer};
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::{
+    csv_file::{self, Roster},
+    progress::Progress,
+    report::Report,
+    school::School,
+    supervisor::{Strikes, Supervisor},
+};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/enrollments.csv");
+
+/// How long the workers may take; about four times what they need.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Answers whether every enrolment happened once.
+pub(crate) async fn run(seed: u64) -> Result<bool, BoxError> {
+    let start = Instant::now();
+    let roster = csv_file::read(Path::new(FILE))?;
+    println!("read {} rows of {FILE}", roster.rows);
+    for refused in &roster.refused {
+        println!("  line {}: {}", refused.line, refused.reason);
+    }
+
+    let (url, _server) = server().await?;
+    let client = Client::connect(&url).await?;
+    // Of its own for each run: a run leaves nothing that the next could stumble over, and touches nothing of others.
+    let queue = client.queue(format!("enrollments-{:08x}", rand::random::<u32>()))?;
+    // All before the first worker starts: a row is a duplicate for as long as the job of its first occurrence waits or
+    // runs.
+    let tickets = enqueue(&client, queue.name(), &roster).await?;
+    println!("enqueued {} rows into the queue {}", tickets.len(), queue.name());
+
+    let folder = TempDir::with_prefix("emq-enrollment-")?;
+    let database = folder.path().join("school.sqlite");
+    let school = School::open(&database)?;
+    println!("three workers enrol into {}; one is killed about once a second (seed {seed})", database.display());
+    let mut supervisor = Supervisor::start(&url, queue.name().as_str(), &database, seed)?;
+    let strikes = supervisor.strikes();
+    tokio::select! {
+        never = supervisor.harass() => match never? {},
+        worked = timeout(PATIENCE, all_ended(&queue, &strikes)) => match worked {
+            Ok(ended) => ended?,
+            Err(_) => println!("the queue isn't empty after {PATIENCE:?}: {:?}", queue.counts().await?),
+        },
+    }
+    supervisor.stop().await?;
+
+    for letter in queue.list(Place::Dead, 0, 10).await? {
+        let error = queue.get(letter.id).await?.and_then(|job| job.last_error);
+        println!("dead letter {}: {}", letter.id, error.unwrap_or_default());
+    }
+    let report = Report::draw_up(&roster, &tickets, &strikes, &school).await?;
+    println!("\n{report}\nafter {:.0?}", start.elapsed());
+    client.close().await;
+    if !report.is_clean() {
+        println!("the database is kept in {}", folder.keep().display());
+    }
+    Ok(report.is_clean())
+}
+
+/// The server in `EMQ_URL`, or else a private one that ends with what is answered here.
+async fn server() -> Result<(String, Option<TestServer>), BoxError> {
+    if let Ok(url) = env::var("EMQ_URL") {
+        println!("using the server in EMQ_URL");
+        return Ok((url, None));
+    }
+    let server = TestServer::start().await?;
+    Ok((server.url(), Some(server)))
+}
+
+async fn enqueue(client: &Client, queue: &QueueName, roster: &Roster) -> Result<Vec<Ticket>, BoxError> {
+    let drafts = roster.jobs.iter().cloned().map(|job| Draft::of(job).queue(queue.as_str()));
+    Ok(client.enqueue_many(drafts).await?)
+}
+
+/// Waits until no job of the queue is left to do.
+async fn all_ended(queue: &Queue, strikes: &Strikes) -> Result<(), BoxError> {
+    let total = queue.counts().await?.unfinished();
+    let mut progress = Progress::new(total);
+    loop {
+        let left = queue.counts().await?.unfinished();
+        progress.show(total - left, format!("kills: {}, freezes: {}", strikes.kills(), strikes.freezes()));
+        if left == 0 {
+            progress.finish();
+            return Ok(());
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
