@@ -9,29 +9,30 @@
 -- KEYS[7] events   emq:{q}:events          channel dead
 -- ARGV[1] id
 -- ARGV[2] token    fencing token
--- ARGV[3] error    text of the failure
+-- ARGV[3] text     text of the failure
 --
 -- OK     the job is dead
 -- STALE  the token doesn't hold the job; nothing was written
 -- GONE   there is no such job; nothing was written
 -- DONE   this call has been carried out before; nothing was written
 --
--- uses lib/clock, lib/fence, lib/ending
+-- uses lib/clock, lib/guard, lib/fence, lib/ending
 
 local row, active, pending, dead, keys, failed, events = unpack(KEYS)
 local id, token, text = ARGV[1], ARGV[2], ARGV[3]
 local settled = 'bury ' .. token
 
+check_sets(dead)
 local where, refusal, before = fence(row, active, id, token)
 if not where then return before == settled and 'DONE' or refusal end
 local key = redis.call('HGET', row, 'did')
 
 take_out(where, active, pending, id)
-redis.call('HINCRBY', row, 'failures', 1)
+add_one(row, 'failures')
 redis.call('HSET', row, 'state', 'dead', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 release_key(keys, key, id)
 redis.call('ZADD', dead, now(), id)
-redis.call('HINCRBY', failed, 'count', 1)
+add_one(failed, 'count')
 publish(events, 'dead', id)
 return 'OK'

@@ -15,7 +15,7 @@
 -- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, or -1; how many
 -- ids without a row were dropped; then per job its id, token, payload, name, failures, stalled, max_attempts, headers.
 --
--- uses lib/clock, lib/waiting
+-- uses lib/clock, lib/guard, lib/waiting
 
 local rows, pending, active, schedule, marker, meta, claims = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -23,11 +23,7 @@ local time = now()
 local deadline = time + lease
 
 local function read(id)
-  -- A row of another type, made by hand, is as good as none: it must not stop the queue.
-  local row = redis.pcall('HMGET', rows .. id, 'attempts', 'payload', 'name', 'failures', 'stalled', 'max_attempts',
-    'headers', 'reaped', 'settled')
-  if row.err or not row[1] then return nil end
-  return row
+  return read_row(rows, id, 'payload', 'name', 'failures', 'stalled', 'max_attempts', 'headers', 'reaped', 'settled')
 end
 
 local function handed(id, token, row)
@@ -43,7 +39,7 @@ local function take()
   for _, id in ipairs(ids) do
     local row = read(id)
     if row then
-      local token = string.format('%.0f', tonumber(row[1]) + 1)
+      local token = string.format('%.0f', count(row[1]) + 1)
       taken[#taken + 1] = { id = id, token = token, row = row }
     else
       dropped = dropped + 1
@@ -78,6 +74,7 @@ local function again(note)
   end
 end
 
+check_sets(active, schedule)
 local note = redis.call('HGET', claims, worker)
 local paused = redis.call('HEXISTS', meta, 'paused') == 1
 if note and string.sub(note, 1, #request + 1) == request .. '|' then

@@ -11,9 +11,13 @@
 --
 -- Answers the numbers of pending, active, scheduled, dead and remembered jobs, the counters completed and failed, and 1
 -- if the queue is paused, else 0.
+--
+-- uses lib/guard
+
+local pending, active, schedule, dead, done, completed, failed, meta = unpack(KEYS)
 
 local sizes = {}
-for i = 1, 5 do sizes[i] = redis.call('ZCARD', KEYS[i]) end
-for i = 6, 7 do sizes[i] = tonumber(redis.call('HGET', KEYS[i], 'count')) or 0 end
-sizes[8] = redis.call('HEXISTS', KEYS[8], 'paused')
+for i, set in ipairs({ pending, active, schedule, dead, done }) do sizes[i] = redis.call('ZCARD', set) end
+for i, counter in ipairs({ completed, failed }) do sizes[5 + i] = count(redis.call('HGET', counter, 'count')) end
+sizes[8] = redis.call('HEXISTS', meta, 'paused')
 return sizes

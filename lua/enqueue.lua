@@ -16,7 +16,7 @@
 -- CONFLICT   <id> <nonce> the id is already here with another payload; nothing was written for this one
 -- EMQKIND    error: an id isn't a job's; nothing was written for any
 --
--- uses lib/clock, lib/waiting
+-- uses lib/clock, lib/guard, lib/waiting
 
 local rows, pending, schedule, done, keys, marker = unpack(KEYS)
 local nonce = ARGV[1]
@@ -37,8 +37,8 @@ end
 
 local function already_here(job)
   -- By pcall: a key of another type, made by hand, must not stop the call after it has admitted the jobs before it.
-  local row = redis.pcall('HMGET', rows .. job.id, 'state', 'payload', 'nonce')
-  if row.err or row[1] then
+  local row = redis.pcall('HMGET', rows .. job.id, 'state', 'payload', 'nonce', 'attempts')
+  if row.err or row[1] or row[2] or row[4] then
     local word = row[2] == job.payload and 'DUPLICATE ' or 'CONFLICT '
     return word .. job.id .. ' ' .. (row[3] or '')
   end
@@ -46,7 +46,7 @@ local function already_here(job)
   if forget and tonumber(forget) > time then return 'DUPLICATE ' .. job.id .. ' ' end
   job.overdue = forget
   local holder = job.key ~= '' and redis.pcall('GET', keys .. job.key)
-  if type(holder) == 'string' and redis.call('EXISTS', rows .. holder) == 1 then return 'DUPLICATE ' .. holder .. ' ' end
+  return type(holder) == 'string' and read_row(rows, holder) and 'DUPLICATE ' .. holder .. ' '
 end
 
 local function admit(job)
@@ -78,6 +78,7 @@ local function admit(job)
   return 'ENQUEUED'
 end
 
+check_sets(pending, schedule)
 local replies = {}
 for i, job in ipairs(jobs) do
   replies[i] = already_here(job) or admit(job)

@@ -9,19 +9,20 @@
 -- Answers how many were promoted; ms until the next is due, 0 if more are due now, or -1 if none is scheduled; how many
 -- ids without a row were dropped.
 --
--- uses lib/clock, lib/waiting
+-- uses lib/clock, lib/guard, lib/waiting
 
 local rows, schedule, pending, marker = unpack(KEYS)
 local time = now()
 
+check_sets(pending)
 local ids = redis.call('ZRANGEBYSCORE', schedule, '-inf', time, 'LIMIT', 0, tonumber(ARGV[1]))
 local due, dropped = {}, 0
 for _, id in ipairs(ids) do
-  local row = redis.pcall('HMGET', rows .. id, 'attempts', 'priority')
-  if row.err or not row[1] then
-    dropped = dropped + 1
-  else
+  local row = read_row(rows, id, 'priority')
+  if row then
     due[#due + 1] = { id = id, priority = row[2] }
+  else
+    dropped = dropped + 1
   end
 end
 

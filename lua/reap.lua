@@ -14,24 +14,25 @@
 -- Answers 1 if more have lost their lease, else 0; how many ids without a row were dropped; the ids that wait again;
 -- the ids that are dead.
 --
--- uses lib/clock, lib/waiting, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/ending
 
 local rows, active, pending, dead, marker, keys, failed, events = unpack(KEYS)
 local max_stalled, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = now()
 
+check_sets(pending, dead)
 local ids = redis.call('ZRANGEBYSCORE', active, '-inf', time, 'LIMIT', 0, limit + 1)
 local more = #ids > limit and 1 or 0
 if more == 1 then ids[#ids] = nil end
 
 local stalled, dropped = {}, 0
 for _, id in ipairs(ids) do
-  local row = redis.pcall('HMGET', rows .. id, 'attempts', 'stalled', 'priority', 'did')
-  if row.err or not row[1] then
-    dropped = dropped + 1
+  local row = read_row(rows, id, 'stalled', 'priority', 'did')
+  if row then
+    local stalls = count(row[2]) + 1
+    stalled[#stalled + 1] = { id = id, token = row[1] or '', stalls = stalls, priority = row[3], key = row[4] }
   else
-    local count = (tonumber(row[2]) or 0) + 1
-    stalled[#stalled + 1] = { id = id, token = row[1], count = count, priority = row[3], key = row[4] }
+    dropped = dropped + 1
   end
 end
 
@@ -40,15 +41,15 @@ local recovered, buried = {}, {}
 for _, job in ipairs(stalled) do
   local row = rows .. job.id
   redis.call('HDEL', row, 'worker', 'settled')
-  if max_stalled and job.count >= max_stalled then
-    redis.call('HSET', row, 'state', 'dead', 'stalled', job.count, 'last_error', 'stalled')
+  if max_stalled and job.stalls >= max_stalled then
+    redis.call('HSET', row, 'state', 'dead', 'stalled', job.stalls, 'last_error', 'stalled')
     redis.call('ZADD', dead, time, job.id)
-    redis.call('HINCRBY', failed, 'count', 1)
+    add_one(failed, 'count')
     release_key(keys, job.key, job.id)
     publish(events, 'dead', job.id)
     buried[#buried + 1] = job.id
   else
-    redis.call('HSET', row, 'state', 'pending', 'stalled', job.count, 'reaped', job.token)
+    redis.call('HSET', row, 'state', 'pending', 'stalled', job.stalls, 'reaped', job.token)
     to_waiting(pending, marker, job.id, job.priority)
     publish(events, 'stalled', job.id)
     recovered[#recovered + 1] = job.id

@@ -12,12 +12,13 @@
 -- GONE   there is no such job; nothing was written
 -- DONE   this call has been carried out before; nothing was written
 --
--- uses lib/fence, lib/waiting
+-- uses lib/guard, lib/fence, lib/waiting
 
 local row, active, pending, marker = unpack(KEYS)
 local id, token = ARGV[1], ARGV[2]
 local settled = 'release ' .. token
 
+check_sets(pending)
 local where, refusal, before = fence(row, active, id, token)
 if not where then return before == settled and 'DONE' or refusal end
 local priority = redis.call('HGET', row, 'priority')

@@ -16,13 +16,14 @@
 -- GONE     there is no such job; nothing was written
 -- EMQLOCK  error: a worker holds the job; nothing was written
 --
--- uses lib/clock, lib/ending
+-- uses lib/clock, lib/guard, lib/ending
 
 local row, logs, result, active, pending, schedule, dead, done, keys = unpack(KEYS)
 local id, retention = ARGV[1], tonumber(ARGV[2])
 
-local field = redis.call('HMGET', row, 'state', 'attempts', 'did')
-if not field[1] then return 'GONE' end
+check_sets(pending, schedule, dead, done)
+local field = redis.call('HMGET', row, 'attempts', 'did')
+if not field[1] and redis.call('EXISTS', row) == 0 then return 'GONE' end
 if redis.call('ZSCORE', active, id) then
   return redis.error_reply('EMQLOCK the job is active: a worker holds it')
 end
@@ -31,8 +32,8 @@ redis.call('ZREM', pending, id)
 redis.call('ZREM', schedule, id)
 redis.call('ZREM', dead, id)
 redis.call('DEL', row, logs, result)
-release_key(keys, field[3], id)
+release_key(keys, field[2], id)
 -- The tokens of a new job begin at 1 again: under the same id, a worker that still believes in its claim of the old
 -- job could settle the new one.
-if field[2] ~= '0' then redis.call('ZADD', done, now() + retention, id) end
+if field[1] ~= '0' then redis.call('ZADD', done, now() + retention, id) end
 return 'OK'

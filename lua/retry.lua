@@ -8,24 +8,25 @@
 -- ARGV[1] id
 -- ARGV[2] token     fencing token
 -- ARGV[3] delay     ms from the server's now
--- ARGV[4] error     text of the failure
+-- ARGV[4] text      text of the failure
 --
 -- OK     the job is on the schedule
 -- STALE  the token doesn't hold the job; nothing was written
 -- GONE   there is no such job; nothing was written
 -- DONE   this call has been carried out before; nothing was written
 --
--- uses lib/clock, lib/fence, lib/waiting
+-- uses lib/clock, lib/guard, lib/fence, lib/waiting
 
 local row, active, pending, schedule, marker = unpack(KEYS)
 local id, token, delay, text = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local settled = 'retry ' .. token
 
+check_sets(schedule)
 local where, refusal, before = fence(row, active, id, token)
 if not where then return before == settled and 'DONE' or refusal end
 
 take_out(where, active, pending, id)
-redis.call('HINCRBY', row, 'failures', 1)
+add_one(row, 'failures')
 redis.call('HSET', row, 'state', 'scheduled', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_schedule(schedule, marker, id, now() + delay)

@@ -1,6 +1,6 @@
 -- revive: bring a dead letter back to its waiting place with a fresh budget.
 --
--- KEYS[1] row      emq:{q}:job:<id>  hash    state; failures, stalled and settled removed
+-- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures and stalled removed
 -- KEYS[2] dead     emq:{q}:dead      zset    member removed
 -- KEYS[3] pending  emq:{q}:pending   zset    member added
 -- KEYS[4] marker   emq:{q}:marker    zset    set
@@ -10,25 +10,28 @@
 --
 -- OK        the job waits
 -- GONE      there is no such job; nothing was written
+-- DONE      the job was revived before and hasn't been claimed since; nothing was written
 -- EMQSTATE  error: the job isn't dead; nothing was written
 --
--- uses lib/waiting
+-- uses lib/guard, lib/waiting
 
 local row, dead, pending, marker, rows, keys = unpack(KEYS)
 local id = ARGV[1]
 
-local field = redis.call('HMGET', row, 'state', 'priority', 'did')
-if not field[1] then return 'GONE' end
+check_sets(pending)
+local field = redis.call('HMGET', row, 'priority', 'did', 'settled')
+if redis.call('EXISTS', row) == 0 then return 'GONE' end
 if not redis.call('ZSCORE', dead, id) then
-  return redis.error_reply('EMQSTATE the job is ' .. field[1] .. ', not dead')
+  if field[3] == 'revive' then return 'DONE' end
+  return redis.error_reply('EMQSTATE the job is not dead')
 end
-local key = field[3]
-local holder = key and redis.call('GET', keys .. key)
-local free = key and (not holder or redis.call('EXISTS', rows .. holder) == 0)
+local key = field[2]
+local holder = key and redis.pcall('GET', keys .. key)
+local free = key and not (type(holder) == 'string' and read_row(rows, holder))
 
 redis.call('ZREM', dead, id)
-redis.call('HDEL', row, 'failures', 'stalled', 'settled')
-redis.call('HSET', row, 'state', 'pending')
+redis.call('HDEL', row, 'failures', 'stalled')
+redis.call('HSET', row, 'state', 'pending', 'settled', 'revive')
 if free then redis.call('SET', keys .. key, id) end
-to_waiting(pending, marker, id, field[2])
+to_waiting(pending, marker, id, field[1])
 return 'OK'

@@ -14,12 +14,13 @@
 -- GONE   there is no such job; nothing was written
 -- DONE   this call has been carried out before; nothing was written
 --
--- uses lib/clock, lib/fence, lib/waiting
+-- uses lib/clock, lib/guard, lib/fence, lib/waiting
 
 local row, active, pending, schedule, marker = unpack(KEYS)
 local id, token, delay = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local settled = 'snooze ' .. token
 
+check_sets(schedule)
 local where, refusal, before = fence(row, active, id, token)
 if not where then return before == settled and 'DONE' or refusal end
 

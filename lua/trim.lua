@@ -22,16 +22,14 @@ local time = now()
 local forgotten = redis.call('ZRANGEBYSCORE', done, '-inf', time, 'LIMIT', 0, limit)
 if #forgotten > 0 then redis.call('ZREM', done, unpack(forgotten)) end
 
+-- EchoMQ writes dead letters with score 0, which says nothing of their age: they go by number alone.
 local over = math.min(limit, redis.call('ZCARD', dead) - dead_count)
-local old = redis.call('ZCOUNT', dead, '-inf', time - dead_age)
-local trimmed = math.min(limit, math.max(over, old))
-if trimmed > 0 then
-  local ids = redis.call('ZRANGE', dead, 0, trimmed - 1)
-  redis.call('ZREM', dead, unpack(ids))
-  for _, id in ipairs(ids) do
-    redis.call('DEL', rows .. id, rows .. id .. ':logs', rows .. id .. ':result')
-    redis.call('ZADD', done, time + retention, id)
-  end
+local letters = over > 0 and redis.call('ZRANGE', dead, 0, over - 1)
+  or redis.call('ZRANGEBYSCORE', dead, '(0', time - dead_age, 'LIMIT', 0, limit)
+if #letters > 0 then redis.call('ZREM', dead, unpack(letters)) end
+for _, id in ipairs(letters) do
+  redis.call('DEL', rows .. id, rows .. id .. ':logs', rows .. id .. ':result')
+  redis.call('ZADD', done, time + retention, id)
 end
 
 -- A few at random each time: in the long run that finds every entry, and one call's cost doesn't grow with the workers.
@@ -41,5 +39,5 @@ for i = 1, #entries, 2 do
   if not claimed or claimed < time - silent then redis.call('HDEL', claims, entries[i]) end
 end
 
-local more = (#forgotten == limit or trimmed == limit) and 1 or 0
-return { more, #forgotten, math.max(0, trimmed) }
+local more = (#forgotten == limit or #letters == limit or over > 0) and 1 or 0
+return { more, #forgotten, #letters }

@@ -13,13 +13,14 @@ mod signature;
 
 use proc_macro::TokenStream;
 
-/// Makes an async function a job: see the documentation of `emq::job`.
+// Its docs are on the re-export, where their examples can use emq; a line here would stand below them.
+#[allow(missing_docs)]
 #[proc_macro_attribute]
 pub fn job(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::attribute(options.into(), item.into()).into()
 }
 
-/// Makes a struct a job: see the documentation of `emq::job`.
+#[allow(missing_docs)] // as above
 #[proc_macro_derive(Job, attributes(job))]
 pub fn derive_job(item: TokenStream) -> TokenStream {
     derive::expand(item.into()).into()

@@ -1,12 +1,16 @@
 -- Wakes one worker that waits for this queue. The marker is one member: a hundred jobs set it once, and the worker
--- that takes it sets it again if it leaves work behind.
+-- that takes it sets it again if it leaves work behind. By pcall: a marker that can't be set costs a worker the time
+-- until it looks by itself, and must not stop a transition half way.
 local function wake(marker)
-  redis.call('ZADD', marker, 0, '0')
+  redis.pcall('ZADD', marker, 0, '0')
 end
 
 -- Puts a job where it can be claimed; the lower priority runs first, then the older id.
 local function to_waiting(pending, marker, id, priority)
-  redis.call('ZADD', pending, priority or 0, id)
+  local score = tonumber(priority)
+  -- What isn't a number, NaN among it, is no priority.
+  if score ~= score then score = nil end
+  redis.call('ZADD', pending, score or 0, id)
   wake(marker)
 end
 

@@ -38,7 +38,7 @@ fn each_mistake_has_its_sentence_on_any_compiler() {
     }
     // In a process of its own, since that is where trybuild reads its mode.
     let writer = Command::new(env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "write_messages"])
+        .args(["--exact", "write_messages"])
         .env("TRYBUILD", "overwrite")
         .env(CASES, &cases)
         .output()
@@ -55,10 +55,10 @@ fn each_mistake_has_its_sentence_on_any_compiler() {
     assert!(wrong.is_empty(), "expected, then found:\n{}", wrong.join("\n"));
 }
 
+/// A part of the test above, which alone knows the folder.
 #[test]
-#[ignore = "a part of the test above, which runs it"]
 fn write_messages() {
-    let cases = PathBuf::from(env::var_os(CASES).expect("only the test above knows the folder"));
+    let Some(cases) = env::var_os(CASES).map(PathBuf::from) else { return };
     trybuild::TestCases::new().compile_fail(cases.join("*.rs"));
 }
 

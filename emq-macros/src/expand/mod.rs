@@ -15,8 +15,8 @@
 //! impl<S> Handler<S> for EnrollJob where Db: FromRef<S> { .. }                              handler
 //! ```
 //!
-//! What is expected of a user's type is asked once, at the user's tokens, and nothing else depends on it: one mistake is
-//! one error, there and not where the job is used. Where an impl must depend on such a type all the same, its bound
+//! What is expected of a user's type is asked once, at the user's tokens, and nothing else depends on it: one mistake
+//! is one error, there and not where the job is used. Where an impl must depend on such a type all the same, its bound
 //! stands under `for<'quiet>`, which the compiler doesn't check at the definition.
 
 mod fallback;

@@ -76,7 +76,8 @@ impl JobFunction {
     fn check_options(&self, options: &mut Options, errors: &mut Errors) {
         if self.whole().is_some() {
             for key in options.given.iter().filter(|key| *key != "args" && *key != "crate") {
-                errors.at(key, format!("`{key}` belongs to the struct of the `#[payload]` parameter: write it in the `#[job(..)]` there"));
+                let there = "belongs to the struct of the `#[payload]` parameter: write it in the `#[job(..)]` there";
+                errors.at(key, format!("`{key}` {there}"));
             }
             // They are answered for: their content would only lead to further errors.
             options.unique.clear();
@@ -172,7 +173,8 @@ fn check_combination(function: &Function, parameters: &[Parameter], errors: &mut
     let function = &function.sig.ident;
     for name in parameters.iter().filter_map(Parameter::field).map(|field| &field.name) {
         let message = format!(
-            "`{function}` has a `#[payload]`, which is all that is stored: make `{name}` a field of it, or mark it `#[inject]`"
+            "`{function}` has a `#[payload]`, which is all that is stored: \
+             make `{name}` a field of it, or mark it `#[inject]`"
         );
         errors.at(name, message);
     }

@@ -71,8 +71,7 @@ impl Parameter {
                     "the struct of a `#[payload]` parameter has its own serde attributes: write it there",
                     errors,
                 );
-                types::check(&parameter.ty, Role::Payload, errors);
-                return Some(Self::Whole((*parameter.ty).clone()));
+                return stored_type(&parameter.ty, errors).map(Self::Whole);
             }
             (None, None) if known.is_none() => return Field::read(parameter, marks, errors).map(Self::Field),
             (None, _) => {}
@@ -90,7 +89,7 @@ impl Parameter {
 
 impl Field {
     fn read(parameter: &PatType, marks: Marks, errors: &mut Errors) -> Option<Self> {
-        types::check(&parameter.ty, Role::Payload, errors);
+        let ty = stored_type(&parameter.ty, errors);
         let name = match &*parameter.pat {
             Pat::Ident(PatIdent { by_ref: None, subpat: None, ident, .. }) => ident.clone(),
             Pat::Wild(wild) => {
@@ -101,7 +100,11 @@ impl Field {
                 return None;
             }
             pattern => {
-                errors.at(pattern, "a payload parameter becomes a stored field, so it needs a plain name: take the value apart in the body");
+                errors.at(
+                    pattern,
+                    "a payload parameter becomes a stored field, so it needs a plain name: \
+                     take the value apart in the body",
+                );
                 return None;
             }
         };
@@ -110,13 +113,19 @@ impl Field {
             Meta::List(list) => special.iter().any(|key| names::mentions(&list.tokens, key)),
             _ => false,
         });
-        let mut ty = (*parameter.ty).clone();
-        if !types::can_be_field(&ty) {
-            return None;
-        }
-        types::make_static(&mut ty);
-        Some(Self { name, ty, docs: marks.docs, serde: marks.serde, stored_specially })
+        Some(Self { name, ty: ty?, docs: marks.docs, serde: marks.serde, stored_specially })
     }
+}
+
+/// The type of a field, mended if it was rejected; nothing if it can't be the type of any field.
+fn stored_type(ty: &Type, errors: &mut Errors) -> Option<Type> {
+    let before = errors.count();
+    types::check(ty, Role::Payload, errors);
+    let mut ty = ty.clone();
+    if errors.count() > before {
+        types::make_static(&mut ty);
+    }
+    types::can_be_field(&ty).then_some(ty)
 }
 
 impl Known {

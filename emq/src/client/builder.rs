@@ -8,6 +8,9 @@ const DEFAULT_MAX_PAYLOAD: usize = 1024 * 1024;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Longer ones only overflow somewhere below.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
 const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(10);
 
 /// The settings of a [`Client`].
@@ -77,7 +80,7 @@ impl ClientBuilder {
     /// let builder = emq::Client::builder("redis://127.0.0.1").connect_timeout(Duration::from_secs(1));
     /// ```
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.connect_timeout = timeout.max(Duration::from_millis(1));
+        self.settings.connect_timeout = timeout.clamp(Duration::from_millis(1), LONGEST_TIMEOUT);
         self
     }
 
@@ -90,7 +93,7 @@ impl ClientBuilder {
     /// let builder = emq::Client::builder("redis://127.0.0.1").command_timeout(Duration::from_secs(1));
     /// ```
     pub fn command_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.command_timeout = timeout.max(Duration::from_millis(1));
+        self.settings.command_timeout = timeout.clamp(Duration::from_millis(1), LONGEST_TIMEOUT);
         self
     }
 

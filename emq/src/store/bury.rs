@@ -1,10 +1,10 @@
 use super::{
     Lease, Settled, Store,
     error::CallError,
-    script::{Script, number, script},
+    script::{Script, kept, number, script},
 };
 
-pub(super) static SCRIPT: Script<7, 3> = script!("bury", uses "clock", "fence", "ending");
+pub(super) static SCRIPT: Script<7, 3> = script!("bury", uses "clock", "guard", "fence", "ending");
 
 impl Store {
     /// Makes a job a dead letter.
@@ -21,7 +21,7 @@ impl Store {
                 keys.failed.clone(),
                 keys.events.clone(),
             ],
-            [id.as_str().to_owned().into(), number(lease.token()), error.to_owned().into()],
+            [id.as_str().to_owned().into(), number(lease.token()), kept(error)],
         );
         Settled::read("bury", &self.connection.call(call).await?.value)
     }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{
     connection::Connection,
     error::{CallError, classify},
-    script::Invocation,
+    script::{Invocation, MAX_WAIT},
 };
 
 /// The wait before the first repeat; doubled for each further one.
@@ -29,7 +29,7 @@ impl Connection {
     ///
     /// Every script of ours may be repeated; see the module `store`.
     pub(super) async fn call(&self, invocation: Invocation) -> Result<Answer, CallError> {
-        self.call_until(invocation, Instant::now() + self.settings().retry_for).await
+        self.call_until(invocation, Instant::now() + self.settings().retry_for.min(MAX_WAIT)).await
     }
 
     /// Sends a script until it is answered or `deadline` has passed.

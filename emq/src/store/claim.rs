@@ -7,11 +7,11 @@ use super::{
     Store,
     error::CallError,
     reply::Reply,
-    script::{Script, millis, number, script},
+    script::{MAX_WAIT, Script, millis, number, script},
 };
 use crate::job::{Job, JobError, JobId};
 
-pub(super) static SCRIPT: Script<7, 4> = script!("claim", uses "clock", "waiting");
+pub(super) static SCRIPT: Script<7, 4> = script!("claim", uses "clock", "guard", "waiting");
 
 /// How many fields of a job a claim answers with.
 const FIELDS: usize = 8;
@@ -67,6 +67,16 @@ impl Lease {
 }
 
 /// A claimed job, as it stands in the queue.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
+/// for job in claimer.claim(10).await?.jobs {
+///     println!("{:?} has failed {} times", job.name, job.failures);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Claimed {
@@ -124,6 +134,17 @@ impl Claimed {
 }
 
 /// What a claim brought.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
+/// let batch = claimer.claim(10).await?;
+/// if batch.jobs.is_empty() {
+///     println!("nothing to do for {:?}", batch.next_event);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Batch {
@@ -164,7 +185,7 @@ impl Store {
             [number(max as u64), millis(claim.lease), claim.worker.to_owned().into(), claim.request.to_owned().into()],
         );
         // Taken before the call: the lease surely lasts that long, however slow the reply is.
-        let leased_until = Instant::now() + claim.lease;
+        let leased_until = Instant::now() + claim.lease.min(MAX_WAIT);
         let answer = self.connection.call(call).await?;
         let mut reply = Reply::list("claim", answer.value)?;
         let request = reply.text()?;
@@ -177,10 +198,13 @@ impl Store {
         }
         let more = reply.integer()? == 1;
         let next_event = reply.wait()?;
-        let dropped = reply.count()?;
+        let mut dropped = reply.count()?;
         let mut jobs = Vec::with_capacity(reply.len());
         while reply.len() > 0 {
-            jobs.push(read_job(&mut reply.list_part()?, claim.lease, leased_until)?);
+            match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
+                Some(job) => jobs.push(job),
+                None => dropped += 1,
+            }
         }
         Ok(Batch { jobs, more, next_event, dropped })
     }
@@ -197,14 +221,16 @@ impl Store {
     }
 }
 
-fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Claimed, CallError> {
+/// `None` for an id that only the script takes for a job's: its number is out of range. It can't be named, and goes the
+/// way of a job whose worker is gone; the others of the batch are not to suffer for it.
+fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Option<Claimed>, CallError> {
     if reply.len() != FIELDS {
         return Err(CallError::UnexpectedReply {
             call: reply.call(),
             detail: format!("a job with {} fields instead of {FIELDS}", reply.len()),
         });
     }
-    let id = reply.id()?;
+    let Ok(id) = reply.text()?.parse() else { return Ok(None) };
     let token = reply.count()?;
     let payload = reply.bytes()?;
     let name = reply.optional_bytes()?.map(|name| String::from_utf8_lossy(&name).into_owned());
@@ -212,15 +238,6 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
     let stalled = reply.lenient_number()?.unwrap_or(0);
     let max_attempts = reply.lenient_number()?;
     let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok()).unwrap_or_default();
-    Ok(Claimed {
-        lease: Lease { id, token },
-        name,
-        payload,
-        failures,
-        stalled,
-        max_attempts,
-        headers,
-        term,
-        leased_until,
-    })
+    let lease = Lease { id, token };
+    Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, term, leased_until }))
 }

@@ -8,7 +8,7 @@ use super::{
     script::{Script, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<9, 4> = script!("complete", uses "clock", "fence", "ending");
+pub(super) static SCRIPT: Script<9, 4> = script!("complete", uses "clock", "guard", "fence", "ending");
 
 impl Store {
     /// Ends a claimed job as done.

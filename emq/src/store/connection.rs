@@ -21,11 +21,17 @@ use fred::{
     interfaces::{ClientLike as _, EventInterface as _},
     types::{
         Builder, ConnectHandle, RespVersion,
-        config::{Config, ReconnectPolicy, TcpConfig, UnresponsiveConfig},
+        config::{Config, ReconnectPolicy, Server, TcpConfig, UnresponsiveConfig},
     },
 };
 use socket2::TcpKeepalive;
-use tokio::{sync::SemaphorePermit, time::Instant};
+use tokio::{
+    sync::{
+        SemaphorePermit,
+        broadcast::{self, error::RecvError},
+    },
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -165,6 +171,8 @@ impl Connection {
 
     async fn supervised(client: Client, settings: Settings) -> Result<Arc<Self>, ConnectError> {
         let handle = client.init().await.map_err(classify_connect)?;
+        // From here on: the first connection is announced as well.
+        let reconnected = client.reconnect_rx();
         let connection = Arc::new(Self {
             client: client.clone(),
             settings,
@@ -173,7 +181,7 @@ impl Connection {
             closed: CancellationToken::new(),
         });
         // The task holds no reference to the connection, so that dropping the last one ends both.
-        tokio::spawn(supervise(client, handle, Arc::clone(&connection.health), connection.closed.clone()));
+        tokio::spawn(supervise(client, handle, reconnected, Arc::clone(&connection.health), connection.closed.clone()));
         Ok(connection)
     }
 
@@ -255,24 +263,24 @@ fn is_timeout(error: &CallError) -> bool {
 
 /// Counts reconnects, checks the wire's version after each, revives fred's router if it ends, and ends it with the
 /// connection: a client that is merely dropped lives on.
-async fn supervise(client: Client, mut handle: ConnectHandle, health: Arc<Health>, closed: CancellationToken) {
-    let mut reconnected = client.reconnect_rx();
-    // The first connection is announced as well.
-    let mut connected_before = false;
+async fn supervise(
+    client: Client,
+    mut handle: ConnectHandle,
+    mut reconnected: broadcast::Receiver<Server>,
+    health: Arc<Health>,
+    closed: CancellationToken,
+) {
     loop {
         tokio::select! {
             () = closed.cancelled() => break,
             event = reconnected.recv() => {
-                if matches!(event, Err(tokio::sync::broadcast::error::RecvError::Closed)) {
+                if matches!(event, Err(RecvError::Closed)) {
                     reconnected = client.reconnect_rx();
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
-                if connected_before {
-                    health.reconnects.fetch_add(1, Ordering::Relaxed);
-                    recheck(&client, &health).await;
-                }
-                connected_before = true;
+                health.reconnects.fetch_add(1, Ordering::Relaxed);
+                recheck(&client, &health).await;
             }
             _ = &mut handle => {
                 tracing::warn!("the connection's task ended; starting it again");

@@ -1,4 +1,4 @@
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use fred::types::Value;
@@ -7,11 +7,11 @@ use super::{
     Store,
     error::CallError,
     reply::{Reply, unexpected},
-    script::{Script, millis, number, script},
+    script::{Script, millis, number, script, unix_millis},
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<6, 1> = script!("enqueue", uses "clock", "waiting");
+pub(super) static SCRIPT: Script<6, 1> = script!("enqueue", uses "clock", "guard", "waiting");
 
 /// One job to admit.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ fn push(item: &Item, args: &mut Vec<Value>) {
     args.push(match item.due {
         Due::Now | Due::In(Duration::ZERO) => "".into(),
         Due::In(delay) => format!("+{}", millis(delay).as_string().unwrap_or_default()).into(),
-        Due::At(time) => millis(time.duration_since(UNIX_EPOCH).unwrap_or_default()),
+        Due::At(time) => unix_millis(time),
     });
     args.push(item.payload.clone().into());
     args.push(item.deduplication_key.clone().unwrap_or_default().into());

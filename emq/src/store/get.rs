@@ -14,6 +14,16 @@ use crate::job::JobId;
 pub(super) static SCRIPT: Script<3, 1> = script!("get");
 
 /// Everything that is stored of a job.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+/// if let Some(job) = queue.get(id).await? {
+///     println!("{:?}, claimed {} times, held by {:?}", job.state, job.attempts, job.worker);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stored {
@@ -69,7 +79,11 @@ impl Store {
         fn number<T: std::str::FromStr>(row: &HashMap<String, Bytes>, field: &str) -> Option<T> {
             std::str::from_utf8(row.get(field)?).ok()?.parse().ok()
         }
-        let state = text(&row, "state").map_or(JobState::Finished, |state| JobState::read(&state));
+        let state = match text(&row, "state") {
+            Some(state) => JobState::read(&state),
+            None if row.is_empty() => JobState::Finished,
+            None => JobState::Other,
+        };
         Ok(Some(Stored {
             id,
             state,

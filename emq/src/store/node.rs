@@ -26,9 +26,9 @@ const RENEW_EVERY: Duration = Duration::from_secs(20);
 /// How many numbers there are: ten bits.
 const NUMBERS: u16 = 1_024;
 
-static LEASE: Script<1, 3> = script!("lease_node");
-static RENEW: Script<1, 2> = script!("renew_node");
-static RETURN: Script<1, 1> = script!("return_node");
+pub(super) static LEASE: Script<1, 3> = script!("lease_node");
+pub(super) static RENEW: Script<1, 2> = script!("renew_node");
+pub(super) static RETURN: Script<1, 1> = script!("return_node");
 
 /// A client's node number, and whether it is surely the client's own.
 #[derive(Debug)]
@@ -55,7 +55,13 @@ impl Node {
     pub(crate) async fn leased(connection: &Arc<Connection>) -> Result<Arc<Self>, CallError> {
         let number = rand::random_range(0..NUMBERS);
         let node = Arc::new(Self::new(Current { number, ours_until: Some(Instant::now()) }));
-        node.lease(connection).await?;
+        match node.lease(connection).await {
+            // A worker has to get in to drain the queue that fills the server.
+            Err(error) if error.is_code("OOM") => {
+                tracing::warn!(%error, "no node number can be leased; minting with a shared one and a nonce");
+            }
+            leased => leased?,
+        }
         tokio::spawn(keep(Arc::downgrade(&node), Arc::downgrade(connection)));
         Ok(node)
     }
@@ -103,7 +109,8 @@ impl Node {
                 Ok(())
             }
             // It ran out, or the server lost it. What was minted since then carried a nonce.
-            _ => self.lease(connection).await,
+            "LOST" => self.lease(connection).await,
+            other => Err(unexpected("renew_node", &other.into())),
         }
     }
 
@@ -115,7 +122,10 @@ impl Node {
         }
         self.set(Current { ours_until: Some(Instant::now()), ..current });
         let call = RETURN.with([keys::node(current.number)], [self.holder.as_str().into()]);
-        connection.call(call).await.map(drop)
+        match word("return_node", &connection.call(call).await?.value)?.as_str() {
+            "OK" | "LOST" => Ok(()),
+            other => Err(unexpected("return_node", &other.into())),
+        }
     }
 }
 

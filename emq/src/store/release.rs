@@ -4,7 +4,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<4, 2> = script!("release", uses "fence", "waiting");
+pub(super) static SCRIPT: Script<4, 2> = script!("release", uses "guard", "fence", "waiting");
 
 impl Store {
     /// Gives a job back at once, without counting a failure.

@@ -80,11 +80,6 @@ impl Reply {
         Ok(part.as_str().and_then(|text| text.parse().ok()))
     }
 
-    pub(super) fn id(&mut self) -> Result<JobId, CallError> {
-        let text = self.text()?;
-        text.parse().map_err(|_| unexpected(self.call, &Value::from(text)))
-    }
-
     /// The ids of a list; one that isn't a job's can't be named, and is left out.
     pub(super) fn ids(&mut self) -> Result<Vec<JobId>, CallError> {
         let list = self.list_part()?;

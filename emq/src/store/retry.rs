@@ -3,10 +3,10 @@ use std::time::Duration;
 use super::{
     Lease, Settled, Store,
     error::CallError,
-    script::{Script, millis, number, script},
+    script::{Script, kept, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<5, 4> = script!("retry", uses "clock", "fence", "waiting");
+pub(super) static SCRIPT: Script<5, 4> = script!("retry", uses "clock", "guard", "fence", "waiting");
 
 impl Store {
     /// Puts a failed job on the schedule.
@@ -15,7 +15,7 @@ impl Store {
         let id = lease.id();
         let call = SCRIPT.with(
             [keys.row(id), keys.active.clone(), keys.pending.clone(), keys.schedule.clone(), keys.marker.clone()],
-            [id.as_str().to_owned().into(), number(lease.token()), millis(delay), error.to_owned().into()],
+            [id.as_str().to_owned().into(), number(lease.token()), millis(delay), kept(error)],
         );
         Settled::read("retry", &self.connection.call(call).await?.value)
     }

@@ -6,9 +6,17 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<6, 1> = script!("revive", uses "waiting");
+pub(super) static SCRIPT: Script<6, 1> = script!("revive", uses "guard", "waiting");
 
 /// What became of a revival.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+/// assert_eq!(queue.revive(id).await?, emq::Revived::Revived);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Revived {
@@ -38,6 +46,9 @@ impl Store {
         match self.connection.call(call).await {
             Ok(answer) => match word("revive", &answer.value)?.as_str() {
                 "OK" => Ok(Revived::Revived),
+                // An earlier try of this very call revived it.
+                "DONE" if answer.repeated => Ok(Revived::Revived),
+                "DONE" => Ok(Revived::NotDead),
                 "GONE" => Ok(Revived::Gone),
                 _ => Err(unexpected("revive", &answer.value)),
             },

@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 use fred::types::{Key, Value};
 use sha1::{Digest as _, Sha1};
 
+use crate::job::{BoxError, error_text};
+
 /// A script of `K` keys and at least `A` arguments.
 pub(super) struct Script<const K: usize, const A: usize> {
     name: &'static str,
@@ -97,6 +99,19 @@ pub(super) fn number(n: impl Into<i128>) -> Value {
 /// [`MAX_WAIT`].
 pub(super) fn millis(duration: std::time::Duration) -> Value {
     number(duration.min(MAX_WAIT).as_nanos().div_ceil(1_000_000) as i128)
+}
+
+/// An argument of a script: the text of an error, cut to what is kept with a job.
+pub(super) fn kept(error: &str) -> Value {
+    error_text(BoxError::from(error).as_ref()).into()
+}
+
+/// An argument of a script: Unix ms, rounded up; 0 for what was before 1970, and the end of the year 9999 for what comes
+/// after it, so that it is exact in a score.
+pub(super) fn unix_millis(time: std::time::SystemTime) -> Value {
+    const LATEST: i128 = 253_402_300_799_999;
+    let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    number((since.as_nanos().div_ceil(1_000_000) as i128).min(LATEST))
 }
 
 /// The longest wait that is told apart from a longer one: 100 years. A sum of it and the server's clock is exact in a

@@ -6,7 +6,7 @@ use super::{
     script::{Script, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<5, 3> = script!("snooze", uses "clock", "fence", "waiting");
+pub(super) static SCRIPT: Script<5, 3> = script!("snooze", uses "clock", "guard", "fence", "waiting");
 
 impl Store {
     /// Puts a job on the schedule without counting a failure.

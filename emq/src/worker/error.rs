@@ -52,6 +52,17 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {}
 
 /// One reason why a worker can't be built.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(client: emq::Client) {
+/// use emq::BuildProblem;
+///
+/// let error = emq::Worker::builder(&client).build().unwrap_err();
+/// assert_eq!(error.problems(), [BuildProblem::NoJobs]);
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildProblem {
@@ -103,6 +114,18 @@ pub enum BuildProblem {
 }
 
 /// Why a worker couldn't start.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(worker: emq::Worker) {
+/// use emq::RunError;
+///
+/// if let Err(RunError::Connect(error)) = worker.run().await {
+///     println!("{error}");
+/// }
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

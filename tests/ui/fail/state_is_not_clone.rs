@@ -7,14 +7,8 @@ async fn send(to: String, State(mailer): State<Mailer>) {
     let _ = (to, mailer);
 }
 
-struct Builder<S>(S);
-
-impl<S> Builder<S> {
-    fn register<J: emq::Handler<S>>(self) -> Self {
-        self
-    }
+fn build(client: &emq::Client) {
+    emq::Worker::builder(client).state(Mailer).register::<SendJob>();
 }
 
-fn main() {
-    Builder(Mailer).register::<SendJob>();
-}
+fn main() {}

@@ -1,0 +1,143 @@
+//! What the scripts may do to the server, and what the documents say of it.
+
+use std::collections::BTreeSet;
+
+use super::{Known, body, caller, libs, patterns, read, scripts};
+
+/// Commands whose cost grows with a key, or with all keys, whatever is asked for.
+const UNBOUNDED: [&str; 12] =
+    ["KEYS", "SCAN", "SMEMBERS", "HGETALL", "HKEYS", "HVALS", "SORT", "LREM", "LPOS", "ZUNION", "FLUSHDB", "FLUSHALL"];
+
+/// Scripts that only look.
+const READERS: [&str; 4] = ["counts", "get", "list", "state"];
+
+/// The code of each script and snippet, under its name.
+fn codes() -> Vec<(String, String)> {
+    let scripts = scripts().into_iter().map(|script| (script.name.to_owned(), script.code));
+    scripts.chain(libs()).collect()
+}
+
+#[test]
+fn the_servers_clock_is_the_only_one() {
+    for Known { name, header, .. } in scripts() {
+        let clocks = ["now", "time", "clock", "timestamp", "deadline", "until", "at"];
+        assert!(header.args.iter().all(|arg| !clocks.contains(&arg.as_str())), "{name}: {:?}", header.args);
+    }
+    for (name, code) in codes() {
+        let calls = body::calls(&code);
+        assert_eq!(calls.iter().any(|call| call.command == "TIME"), name == "clock", "{name}");
+    }
+}
+
+#[test]
+fn a_score_that_is_a_time_is_made_from_the_servers_clock() {
+    let timed = ["active", "schedule", "dead", "done"];
+    for Known { name, header, code, .. } in scripts() {
+        let calls = body::calls(&code);
+        let scored =
+            calls.iter().any(|call| call.command == "ZADD" && call.args.first().is_some_and(|k| timed.contains(&&**k)));
+        assert!(!scored || header.uses.iter().any(|lib| lib == "clock"), "{name} has no clock");
+    }
+}
+
+#[test]
+fn no_call_is_without_bounds() {
+    for (name, code) in codes() {
+        for call in body::calls(&code) {
+            let allowed = name == "get" && call.command == "HGETALL";
+            assert!(allowed || !UNBOUNDED.contains(&call.command.as_str()), "{name}: {call:?}");
+            let last = call.args.iter().any(|arg| arg == "-1" || arg == "'-1'");
+            assert!(!last, "{name} reads to the end: {call:?}");
+            let bounded = call.command != "ZRANGEBYSCORE" || call.args.iter().any(|arg| arg == "'LIMIT'");
+            assert!(bounded, "{name}: {call:?}");
+        }
+    }
+}
+
+#[test]
+fn every_key_that_is_touched_is_declared_or_begins_with_one_that_is() {
+    for Known { name, header, code, .. } in scripts() {
+        let mut rooted: BTreeSet<_> = header.keys.iter().map(|key| key.name.clone()).collect();
+        rooted.insert("KEYS".into());
+        // Names for a declared key with something appended, and for one key of several.
+        for line in code.lines().map(str::trim) {
+            let derived = line.strip_prefix("local ").and_then(|rest| rest.split_once(" = "));
+            if let Some((local, value)) = derived.filter(|(_, value)| value.contains(" .. "))
+                && root(value).is_some_and(|first| rooted.contains(first))
+            {
+                rooted.insert(local.to_owned());
+            }
+            if let Some((local, list)) = line.strip_prefix("for ").and_then(|rest| rest.split_once(" in ipairs({ ")) {
+                let list = list.split(" })").next().unwrap_or_default();
+                if body::split(list).iter().all(|key| rooted.contains(key)) {
+                    rooted.extend(local.split(", ").nth(1).map(str::to_owned));
+                }
+            }
+        }
+        check_roots(name, &code, &rooted);
+    }
+    for (name, code) in libs() {
+        let params: BTreeSet<_> = body::functions(&code).into_iter().flat_map(|(_, params)| params).collect();
+        let rooted = params.into_iter().map(|param| if param == "..." { "key".into() } else { param }).collect();
+        check_roots(&name, &code, &rooted);
+    }
+}
+
+fn check_roots(name: &str, code: &str, rooted: &BTreeSet<String>) {
+    for call in body::calls(code).iter().filter(|call| call.command != "TIME") {
+        let key = call.args.first().expect("a command has a key");
+        assert!(root(key).is_some_and(|first| rooted.contains(first)), "{name}: {call:?} touches what isn't declared");
+    }
+}
+
+/// The name that an expression begins with.
+fn root(expression: &str) -> Option<&str> {
+    expression.split(|c: char| !c.is_alphanumeric() && c != '_').next().filter(|name| !name.is_empty())
+}
+
+#[test]
+fn every_transition_is_an_arrow_in_the_lifecycle_and_a_row_of_its_table() {
+    let text = read("docs/lifecycle.md");
+    let (_, rest) = text.split_once("```mermaid\n").expect("a diagram");
+    let (diagram, table) = rest.split_once("```").expect("the diagram ends");
+    let labels = diagram.lines().filter_map(|line| line.split_once(" : ").filter(|(arrow, _)| arrow.contains("-->")));
+    let arrows: BTreeSet<_> = labels.flat_map(|(_, label)| label.split(", ")).map(str::trim).collect();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let rows: BTreeSet<_> = rows.map(|(verb, _)| verb).collect();
+    let known = scripts();
+    let transitions = known.iter().map(|script| script.name);
+    let moves: BTreeSet<_> = transitions.filter(|name| !READERS.contains(name) && !name.ends_with("_node")).collect();
+    assert_eq!(arrows, moves, "the arrows of the diagram, and the scripts that write");
+    assert_eq!(rows, moves, "the rows of the table, and the scripts that write");
+}
+
+#[test]
+fn every_key_is_in_the_document_of_the_keys() {
+    let text = read("docs/keys.md");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let documented: BTreeSet<_> = rows.map(|(pattern, _)| pattern.to_owned()).collect();
+    let mut known = patterns();
+    known.insert(super::keys::VERSION.into());
+    assert_eq!(documented, known);
+}
+
+#[test]
+fn the_access_list_in_the_document_names_every_command() {
+    let text = read("docs/keys.md");
+    let rule = text.lines().find(|line| line.starts_with("ACL SETUSER ")).expect("a rule to copy");
+    let allowed: BTreeSet<_> = rule.split(' ').filter_map(|word| word.strip_prefix('+')).map(str::to_owned).collect();
+    let mut needed = BTreeSet::new();
+    for (_, code) in codes() {
+        needed.extend(body::calls(&code).into_iter().map(|call| call.command.to_lowercase()));
+    }
+    for file in ["claim", "server", "wait"] {
+        let code = caller(file);
+        for start in ["new_static(\"", "command(client, \""] {
+            let names = code.split(start).skip(1).filter_map(|rest| rest.split('"').next());
+            needed.extend(names.map(str::to_lowercase));
+        }
+    }
+    // What the client library itself sends.
+    needed.extend(["eval", "evalsha", "hello", "auth", "ping", "client"].map(str::to_owned));
+    assert_eq!(allowed, needed);
+}
