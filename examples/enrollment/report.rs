@@ -76,7 +76,7 @@ impl fmt::Display for Report {
         );
         let lines: [(&str, u64, &str); 11] = [
             ("rows read", self.rows as u64, ""),
-            ("refused", self.refused as u64, "listed above"),
+            ("refused", self.refused as u64, "as listed above"),
             ("enqueued", self.enqueued as u64, ""),
             ("duplicates", self.duplicates as u64, "rows that were there before"),
             ("deliveries", counted.deliveries, "runs that began"),
