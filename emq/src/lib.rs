@@ -15,8 +15,6 @@ mod worker;
 pub use client::{
     Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, Enqueued, IntoDraft, Ticket,
 };
-#[cfg(feature = "macros")]
-pub use emq_macros::{Job, job};
 pub use inject::{FromRef, JobContext, State};
 pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
@@ -35,6 +33,36 @@ pub use worker::{
 #[doc(hidden)]
 pub mod __private {
     //! What generated code uses. Not part of the public interface.
-    pub use crate::job::unique_key_of;
+    pub use crate::job::{
+        check::{OurJobContext, OurState, Payload, StoredStruct, WholePayload},
+        codec::{Codec, NoWire, Wire},
+        unique_key_of,
+    };
     pub use serde;
+    pub use std::string::String;
 }
+#[cfg(feature = "macros")]
+#[doc = include_str!("../docs/job_attribute.md")]
+pub use emq_macros::job;
+
+/// Makes a struct a job whose handler is elsewhere, with the options of [`#[job]`](macro@job).
+///
+/// The struct has named fields or none, no type parameters, and derives serde's `Serialize` and `Deserialize` itself. The
+/// handler takes it as `#[payload]`: see [A struct of another crate](macro@job#a-struct-of-another-crate).
+///
+/// # Examples
+///
+/// ```
+/// use emq::{DEFAULT_QUEUE, Job};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Job)]
+/// #[job(name = "email.send", unique = to)]
+/// pub struct SendEmail {
+///     to: String,
+/// }
+///
+/// assert_eq!((SendEmail::NAME, SendEmail::OPTIONS.queue), ("email.send", DEFAULT_QUEUE));
+/// ```
+#[cfg(feature = "macros")]
+pub use emq_macros::Job;

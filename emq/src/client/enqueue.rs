@@ -77,8 +77,9 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
-    /// Gives it this id instead of a new one. An id belongs to one job: sent again with the same payload it is a
-    /// duplicate, while the job is there and for its retention after it has ended; with another payload it is an error.
+    /// Gives it this id instead of a new one. An id belongs to one job of its queue: sent again it is a duplicate, while
+    /// the job is there and for its retention after it has ended. With another payload it is
+    /// [`Conflict`](EnqueueError::Conflict) while the job is there; of a job that has ended the payload isn't kept.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
@@ -124,7 +125,7 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
-    /// Its priority: the lower runs first; 0 by default, and first come, first served within one.
+    /// Its priority: the lower runs first; 0 by default. Within one priority the older id runs first.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}

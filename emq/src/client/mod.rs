@@ -74,7 +74,7 @@ impl Client {
     /// `redis-sentinel://host:26379?node=host2:26379&sentinelServiceName=name`; `valkey` may stand for `redis`.
     ///
     /// It checks the server's version and the wire's, warns if the server may evict keys, and leases a node number for
-    /// the ids it mints.
+    /// the ids it mints. This first connection is tried once; from then on the client reconnects without end.
     ///
     /// # Errors
     ///
@@ -112,6 +112,11 @@ impl Client {
 
     /// Enqueues a job: await it as it is, or say more first.
     ///
+    /// # Errors
+    ///
+    /// Awaited, it answers [`EnqueueError`] if the payload can't be encoded or is too large, the queue's name can't be
+    /// one, the id belongs to another job, or the server didn't say that it took the job.
+    ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
     /// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
@@ -128,6 +133,11 @@ impl Client {
 
     /// Enqueues many jobs of one type, at most 1 000 in one call of the server, and answers one outcome per job, in
     /// order. Takes jobs, or [`Draft`]s where more is to be said about each.
+    ///
+    /// # Errors
+    ///
+    /// Awaited, it answers [`EnqueueManyError`] if any of the jobs wasn't enqueued. It holds the outcome of every job: the
+    /// others are in the queue.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }

@@ -165,6 +165,14 @@ impl<'de> Deserialize<'de> for JobId {
 }
 
 /// Why a text isn't a job id.
+///
+/// # Examples
+///
+/// ```
+/// use emq::{IdError, JobId};
+///
+/// assert_eq!("invoice-42".parse::<JobId>(), Err(IdError::Length { len: 10 }));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdError {

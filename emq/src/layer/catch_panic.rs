@@ -13,7 +13,7 @@ use crate::job::BoxError;
 
 /// Makes a panic below it an ordinary error of that job alone.
 ///
-/// It catches panics of the handler, of other layers, in their `Drop`, and in `poll_ready`. With `panic = "abort"` there is
+/// It catches panics of the handler, of the layers below it, in their `Drop`, and in `poll_ready`. With `panic = "abort"` there is
 /// nothing to catch: the process ends, and its jobs come back when their leases run out.
 ///
 /// # Examples

@@ -132,6 +132,17 @@ impl std::error::Error for Declined {
 }
 
 /// How a delivery ended: what was decided, and whether the server took it.
+///
+/// # Examples
+///
+/// ```
+/// use emq::layer::Ended;
+///
+/// fn is_ours(ended: &Ended) -> bool {
+///     matches!(ended, Ended::Settled { settled, .. } if settled.is_settled())
+/// }
+/// assert!(!is_ours(&Ended::Lost));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {

@@ -15,7 +15,9 @@ use crate::{client::TRACEPARENT, store::Settled};
 /// Puts each delivery into a span named `job`, and logs how it ended.
 ///
 /// The span has the fields `job.name`, `job.id`, `queue`, `fence`, `failures`, and, where the producer sent a W3C
-/// `traceparent`, its `trace_id` and `parent_id`; at the end also `outcome`. To join it with the producer's trace in a
+/// `traceparent`, its `trace_id` and `parent_id`; at the end also `outcome`. Within it the end is logged: a job that is done
+/// at the level debug, one that isn't at info, and a lease that was lost, a stale token or a server that couldn't be told
+/// at warn. To join it with the producer's trace in a
 /// tracing system, use [`on_span`](Self::on_span).
 ///
 /// # Examples

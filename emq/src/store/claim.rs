@@ -67,6 +67,16 @@ impl Lease {
 }
 
 /// A claimed job, as it stands in the queue.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
+/// for job in claimer.claim(10).await?.jobs {
+///     println!("{:?} has failed {} times", job.name, job.failures);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Claimed {
@@ -124,6 +134,17 @@ impl Claimed {
 }
 
 /// What a claim brought.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
+/// let batch = claimer.claim(10).await?;
+/// if batch.jobs.is_empty() {
+///     println!("nothing to do for {:?}", batch.next_event);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Batch {

@@ -15,8 +15,8 @@ use tokio::{
 /// How long a server may take to answer.
 const START: Duration = Duration::from_secs(10);
 
-/// A private server for a test: a child process that listens on a socket in a folder of its own, and ends when this is
-/// dropped.
+/// A private server for a test: a child process that listens on a Unix socket in a folder of its own, and ends when this
+/// is dropped.
 ///
 /// It runs the program in the variable `EMQ_SERVER`, or else `valkey-server` or `redis-server` from the `PATH`.
 ///
@@ -110,6 +110,18 @@ fn spawn(folder: &Path, socket: &Path) -> Result<Child, ServerError> {
 }
 
 /// Why a private server didn't start.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example() {
+/// use emq::testing::{ServerError, TestServer};
+///
+/// if let Err(ServerError::NoProgram) = TestServer::start().await {
+///     println!("skipped: there is no server");
+/// }
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {

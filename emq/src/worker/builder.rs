@@ -364,7 +364,8 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] with every problem: no jobs, two jobs of one name, a bad queue name, a limit of zero.
+    /// [`BuildError`] with every problem: no jobs, two jobs of one name, a bad queue name, a concurrency of zero or for a
+    /// queue that isn't served, a lease or beat that is too short, a `max_stalled` of zero.
     ///
     /// ```no_run
     /// # fn example(client: emq::Client) {

@@ -52,6 +52,17 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {}
 
 /// One reason why a worker can't be built.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(client: emq::Client) {
+/// use emq::BuildProblem;
+///
+/// let error = emq::Worker::builder(&client).build().unwrap_err();
+/// assert_eq!(error.problems(), [BuildProblem::NoJobs]);
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildProblem {

@@ -107,9 +107,15 @@ impl Worker {
     ///
     /// # Errors
     ///
+    /// As [`run_until`](Self::run_until).
+    ///
+    /// # Panics
+    ///
+    /// As [`run_until`](Self::run_until).
+    ///
     /// # Cancel safety
     ///
-    /// Both as [`run_until`](Self::run_until).
+    /// As [`run_until`](Self::run_until).
     ///
     /// ```no_run
     /// # async fn example(worker: emq::Worker) -> Result<(), emq::RunError> {
@@ -120,9 +126,9 @@ impl Worker {
         self.run_until(std::future::pending()).await
     }
 
-    /// Runs jobs until `shutdown` is done or [`WorkerHandle::shutdown`] is called. Then it claims no more, waits for what
-    /// it has in hand for the grace time, gives the rest back, and ends; within bounded time, also when the server is
-    /// gone.
+    /// Runs jobs until `shutdown` is done or [`WorkerHandle::shutdown`] is called, and answers what it has done. Then it
+    /// claims no more, waits for what it has in hand for the grace time, gives the rest back, and ends. A server that
+    /// doesn't answer adds at most 13 s to the grace time.
     ///
     /// # Errors
     ///

@@ -27,7 +27,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// How many jobs run now.
+    /// How many jobs run now, or wait for a layer.
     pub in_hand: u64,
     /// How many were claimed.
     pub claimed: u64,
@@ -51,7 +51,8 @@ pub struct Stats {
     pub unsettled: u64,
     /// How many ids without a job were found in the queue and dropped.
     pub dropped: u64,
-    /// How often a connection was lost and made anew.
+    /// How often a connection was lost and made anew: the client's, and those that wait for work. The connection that
+    /// renews leases isn't counted.
     pub reconnects: u64,
 }
 

@@ -45,7 +45,7 @@ impl Handler<Counter> for Count {
 /// Starts a worker for these queues.
 pub(crate) fn start(client: &Client, counter: &Counter, queues: &[String]) -> WorkerHandle {
     let builder = Worker::builder(client).state(counter.clone()).register::<Count>();
-    let worker = queues.iter().fold(builder, |builder, queue| builder.queue(queue)).build().unwrap();
+    let worker = queues.iter().fold(builder, emq::WorkerBuilder::queue).build().unwrap();
     let handle = worker.handle();
     tokio::spawn(worker.run());
     handle
