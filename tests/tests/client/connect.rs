@@ -96,7 +96,7 @@ async fn pretend(version: &'static str) -> String {
             tokio::spawn(async move {
                 let mut unread = Vec::new();
                 while stream.read_buf(&mut unread).await.is_ok_and(|read| read > 0) {
-                    while let Ok(Some((request, length))) = Reply::parse(&unread) {
+                    while let Ok(Some((request, length))) = Reply::parse_request(&unread) {
                         unread.drain(..length);
                         let info = format!("# Server\r\nredis_version:{version}\r\n");
                         let reply = match request.items()[0].text().to_ascii_uppercase().as_str() {
