@@ -1,9 +1,16 @@
 //! emq
-mod client;
 pub mod inject;
+pub mod layer;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+mod client;
 mod job;
+mod maintain;
 mod queue;
 mod store;
+mod worker;
+
 pub use client::{
     Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, Enqueued, IntoDraft, Ticket,
 };
@@ -13,17 +20,48 @@ pub use job::{
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName,
 };
 pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Queue};
-
 pub use store::{
     Batch, CallError, Claimed, ConnectError, Counts, Extended, JobState, Keep, Lease, Listed, Place, Promoted, Reaped,
     Removed, Revived, Settled, Stored, Trimmed,
+};
+pub use worker::{
+    BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,
+    WorkerHandle, shutdown_signal,
 };
 
 #[doc(hidden)]
 pub mod __private {
     //! What generated code uses. Not part of the public interface.
-    pub use crate::job::unique_key_of;
+    pub use crate::job::{
+        check::{OurJobContext, OurState, Payload, StoredStruct, WholePayload},
+        codec::{Codec, NoWire, Wire},
+        unique_key_of,
+    };
     pub use serde;
+    pub use std::string::String;
 }
 #[cfg(feature = "macros")]
-pub use emq_macros::{Job, job};
+#[doc = include_str!("../docs/job_attribute.md")]
+pub use emq_macros::job;
+
+/// Makes a struct a job whose handler is elsewhere, with the options of [`#[job]`](macro@job).
+///
+/// The struct has named fields or none, no type parameters, and derives serde's `Serialize` and `Deserialize` itself. The
+/// handler takes it as `#[payload]`: see [A struct of another crate](macro@job#a-struct-of-another-crate).
+///
+/// # Examples
+///
+/// ```
+/// use emq::{DEFAULT_QUEUE, Job};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Job)]
+/// #[job(name = "email.send", unique = to)]
+/// pub struct SendEmail {
+///     to: String,
+/// }
+///
+/// assert_eq!((SendEmail::NAME, SendEmail::OPTIONS.queue), ("email.send", DEFAULT_QUEUE));
+/// ```
+#[cfg(feature = "macros")]
+pub use emq_macros::Job;

@@ -55,6 +55,8 @@ impl<J> fmt::Debug for Draft<J> {
 
 /// What [`Client::enqueue_many`] takes: jobs, or [`Draft`]s of jobs.
 ///
+/// # Examples
+///
 /// ```
 /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
 /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
@@ -133,8 +135,9 @@ impl<J: Job> Draft<J> {
         self
     }
 
-    /// Gives it this id instead of a new one. An id belongs to one job: sent again with the same payload it is a
-    /// duplicate, while the job is there and for its retention after it has ended; with another payload it is an error.
+    /// Gives it this id instead of a new one. An id belongs to one job of its queue: sent again it is a duplicate, while
+    /// the job is there and for its retention after it has ended. With another payload it is
+    /// [`Conflict`](EnqueueError::Conflict) while the job is there; of a job that has ended the payload isn't kept.
     ///
     /// ```
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
@@ -174,7 +177,7 @@ impl<J: Job> Draft<J> {
         self
     }
 
-    /// Its priority: the lower runs first; 0 by default, and first come, first served within one.
+    /// Its priority: the lower runs first; 0 by default. Within one priority the older id runs first.
     ///
     /// ```
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}

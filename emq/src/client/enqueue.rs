@@ -7,7 +7,7 @@ use std::{
 
 use super::{Client, Draft, EnqueueError, Enqueued, Ticket};
 use crate::{
-    job::{Job, JobId, Minted},
+    job::{Job, JobId},
     store::{Admission, Admit, Item},
 };
 
@@ -77,8 +77,9 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
-    /// Gives it this id instead of a new one. An id belongs to one job: sent again with the same payload it is a
-    /// duplicate, while the job is there and for its retention after it has ended; with another payload it is an error.
+    /// Gives it this id instead of a new one. An id belongs to one job of its queue: sent again it is a duplicate, while
+    /// the job is there and for its retention after it has ended. With another payload it is
+    /// [`Conflict`](EnqueueError::Conflict) while the job is there; of a job that has ended the payload isn't kept.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
@@ -124,7 +125,7 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
-    /// Its priority: the lower runs first; 0 by default, and first come, first served within one.
+    /// Its priority: the lower runs first; 0 by default. Within one priority the older id runs first.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
@@ -224,7 +225,7 @@ pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &A
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Due;
+    use crate::{job::Minted, store::Due};
 
     fn item(id: JobId) -> Item {
         Item {

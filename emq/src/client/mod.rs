@@ -9,6 +9,7 @@ mod ticket;
 
 use std::{fmt, sync::Arc};
 
+pub(crate) use self::draft::TRACEPARENT;
 pub use self::{
     builder::ClientBuilder,
     draft::{Draft, IntoDraft},
@@ -20,7 +21,7 @@ pub use self::{
 use crate::{
     job::{Job, JobId, Minted, NameError, QueueName},
     queue::Queue,
-    store::{ConnectError, Connection, Node, Store},
+    store::{ConnectError, Connection, Node, Settings, Store},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -73,7 +74,7 @@ impl Client {
     /// `redis-sentinel://host:26379?node=host2:26379&sentinelServiceName=name`; `valkey` may stand for `redis`.
     ///
     /// It checks the server's version and the wire's, warns if the server may evict keys, and leases a node number for
-    /// the ids it mints.
+    /// the ids it mints. This first connection is tried once; from then on the client reconnects without end.
     ///
     /// # Errors
     ///
@@ -111,6 +112,11 @@ impl Client {
 
     /// Enqueues a job: await it as it is, or say more first.
     ///
+    /// # Errors
+    ///
+    /// Awaited, it answers [`EnqueueError`] if the payload can't be encoded or is too large, the queue's name can't be
+    /// one, the id belongs to another job, or the server didn't say that it took the job.
+    ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
     /// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
@@ -127,6 +133,11 @@ impl Client {
 
     /// Enqueues many jobs of one type, at most 1 000 in one call of the server, and answers one outcome per job, in
     /// order. Takes jobs, or [`Draft`]s where more is to be said about each.
+    ///
+    /// # Errors
+    ///
+    /// Awaited, it answers [`EnqueueManyError`] if any of the jobs wasn't enqueued. It holds the outcome of every job: the
+    /// others are in the queue.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
@@ -199,6 +210,11 @@ impl Client {
 
     fn traceparent(&self) -> Option<String> {
         self.inner.trace_context.as_ref()?()
+    }
+
+    /// What another connection to the same server is made from.
+    pub(crate) fn settings(&self) -> Settings {
+        self.inner.connection.settings().clone()
     }
 
     fn node(&self) -> &Node {

@@ -24,9 +24,19 @@ pub struct Ticket {
 }
 
 /// Whether an enqueue made a new job.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(ticket: emq::Ticket) {
+/// use emq::Enqueued;
+///
+/// let is_new = ticket.outcome() == Enqueued::New;
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enqueued {
-    /// The job was new, and waits now.
+    /// The job was new, and is in the queue now: pending, or scheduled if it was given a time.
     New,
     /// Nothing was added: this job has the same id, or holds the same deduplication key.
     Duplicate(JobId),

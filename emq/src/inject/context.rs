@@ -125,7 +125,7 @@ impl JobContext {
         &self.inner.queue
     }
 
-    /// How many earlier runs ended in an error.
+    /// How many earlier runs ended in an error. Stalls, snoozes and releases aren't counted.
     ///
     /// ```
     /// assert_eq!(emq::JobContext::for_test().failures(), 0);
@@ -200,8 +200,9 @@ impl JobContext {
         self
     }
 
-    /// Whether this run has been given up: its lease was lost, its time is over, or the worker shuts down. The
-    /// function's future is dropped then by itself; this is for work it has moved to other threads.
+    /// Whether this run has been given up: its lease was lost, the job's own timeout is over, or the worker shuts down
+    /// and its grace time is over. The function's future is dropped then by itself; this is for work that it has moved to
+    /// other threads. A layer of yours that drops the run isn't seen here.
     ///
     /// ```
     /// assert!(!emq::JobContext::for_test().is_cancelled());

@@ -5,6 +5,7 @@ mod state;
 
 use std::sync::Arc;
 
+pub(crate) use self::context::ContextParts;
 pub use self::{
     context::JobContext,
     state::{FromRef, State},

@@ -49,7 +49,7 @@ pub struct State<T>(pub T);
 #[diagnostic::on_unimplemented(
     message = "the worker's state `{S}` does not provide `{Self}`, which a job takes as `State<{Self}>`",
     label = "the worker's state is `{S}`",
-    note = "give the worker that state with `.state(..)` before `.register::<..>()`, or implement `FromRef<{S}>` for `{Self}`"
+    note = "give the worker that state, which has to be `Clone`, with `.state(..)` before `.register::<..>()`, or implement `FromRef<{S}>` for `{Self}`"
 )]
 pub trait FromRef<S> {
     /// Takes the part out of the whole, usually by a cheap clone.
@@ -63,7 +63,6 @@ impl<T: Clone> FromRef<T> for T {
     }
 }
 
-#[diagnostic::do_not_recommend]
 impl<S, T: FromRef<S>> FromContext<S> for State<T> {
     fn from_context(scope: &Scope<S>) -> Result<Self, JobError> {
         Ok(Self(T::from_ref(scope.state())))

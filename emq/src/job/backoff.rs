@@ -104,7 +104,7 @@ impl Backoff {
 }
 
 impl Default for Backoff {
-    /// Exponential, from 1 s up to 1 day, jitter 0.2. With 20 attempts that is about four days of trying: time for a
+    /// Exponential, from 1 s up to 1 day, jitter 0.2. With 20 attempts that is about three days of trying: time for a
     /// person to ship a fix.
     fn default() -> Self {
         DEFAULT_BACKOFF

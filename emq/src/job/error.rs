@@ -38,6 +38,16 @@ pub struct JobError {
 }
 
 /// What is to happen with the job of a [`JobError`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use emq::{JobError, JobErrorKind};
+///
+/// let error = JobError::retry_after(Duration::from_secs(30));
+/// assert_eq!(error.kind(), JobErrorKind::RetryAfter(Duration::from_secs(30)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobErrorKind {

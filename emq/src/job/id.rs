@@ -165,6 +165,14 @@ impl<'de> Deserialize<'de> for JobId {
 }
 
 /// Why a text isn't a job id.
+///
+/// # Examples
+///
+/// ```
+/// use emq::{IdError, JobId};
+///
+/// assert_eq!("invoice-42".parse::<JobId>(), Err(IdError::Length { len: 10 }));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdError {
@@ -271,7 +279,7 @@ mod tests {
     fn the_order_of_the_text_is_the_order_of_the_number() {
         let mut ids: Vec<_> = BRANDED.iter().map(|(_, n)| JobId::from_number(*n).unwrap()).collect();
         ids.sort_by_key(JobId::number);
-        assert!(ids.is_sorted_by_key(|id| id.to_string()));
+        assert!(ids.is_sorted_by_key(ToString::to_string));
     }
 
     #[test]

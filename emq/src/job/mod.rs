@@ -4,6 +4,8 @@
 //! these types alone, and they change rarely.
 
 mod backoff;
+pub(crate) mod check;
+pub(crate) mod codec;
 mod error;
 mod id;
 mod name;

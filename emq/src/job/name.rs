@@ -72,6 +72,14 @@ impl std::str::FromStr for QueueName {
 }
 
 /// Why a text can't be the name of a queue.
+///
+/// # Examples
+///
+/// ```
+/// use emq::{NameError, QueueName};
+///
+/// assert_eq!(QueueName::new("emq"), Err(NameError::Reserved));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {

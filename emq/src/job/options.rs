@@ -31,9 +31,10 @@ pub const DEFAULT_RETENTION: Duration = Duration::from_secs(60 * 60);
 pub struct JobOptions {
     /// The queue; `default` by default.
     pub queue: &'static str,
-    /// How many runs may fail before the job is buried; 20 by default, at least 1.
+    /// How many runs may fail before the job is buried; 20 by default, at least 1. A run whose lease ran out has stalled,
+    /// which is counted apart: see [`WorkerBuilder::max_stalled`](crate::WorkerBuilder::max_stalled).
     pub max_attempts: u32,
-    /// How long one run may take; no limit by default.
+    /// How long one run may take before it counts as failed; no limit by default.
     pub timeout: Option<Duration>,
     /// How long the server waits for a sign of life before it gives the job to another worker; the worker's own lease
     /// (30 s by default) unless set.

@@ -66,7 +66,7 @@ impl Claimer {
         &self.worker
     }
 
-    /// Claims up to `max` jobs (1 to 1 000) that can run now.
+    /// Claims up to `max` jobs that can run now; 0 counts as 1, and more than 1 000 as 1 000.
     ///
     /// # Errors
     ///

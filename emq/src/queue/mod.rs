@@ -84,6 +84,10 @@ impl Queue {
 
     /// Enqueues a job into this queue, whatever its type says; see [`Client::enqueue`](crate::Client::enqueue).
     ///
+    /// # Errors
+    ///
+    /// Awaited, as [`Client::enqueue`](crate::Client::enqueue).
+    ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
     /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
@@ -297,8 +301,8 @@ impl Queue {
         self.store.revive(id).await
     }
 
-    /// Deletes a job that no worker holds. If it was ever claimed, its id stays taken for an hour: a worker that still
-    /// believes in its claim must not settle another job under the same id.
+    /// Deletes a job that is pending, scheduled or dead. If it was ever claimed, its id stays taken for an hour: a worker
+    /// that still believes in its claim must not settle another job under the same id.
     ///
     /// # Errors
     ///

@@ -67,6 +67,16 @@ impl Lease {
 }
 
 /// A claimed job, as it stands in the queue.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
+/// for job in claimer.claim(10).await?.jobs {
+///     println!("{:?} has failed {} times", job.name, job.failures);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Claimed {
@@ -84,6 +94,8 @@ pub struct Claimed {
     pub max_attempts: Option<u32>,
     /// What its producer sent along.
     pub headers: HashMap<String, String>,
+    /// How long the lease lasts from the claim, unless it is renewed.
+    pub term: Duration,
     /// Until when the lease surely lasts, by this process's clock.
     pub leased_until: Instant,
 }
@@ -122,6 +134,17 @@ impl Claimed {
 }
 
 /// What a claim brought.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
+/// let batch = claimer.claim(10).await?;
+/// if batch.jobs.is_empty() {
+///     println!("nothing to do for {:?}", batch.next_event);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Batch {
@@ -178,7 +201,7 @@ impl Store {
         let mut dropped = reply.count()?;
         let mut jobs = Vec::with_capacity(reply.len());
         while reply.len() > 0 {
-            match read_job(&mut reply.list_part()?, leased_until)? {
+            match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
                 Some(job) => jobs.push(job),
                 None => dropped += 1,
             }
@@ -200,7 +223,7 @@ impl Store {
 
 /// `None` for an id that only the script takes for a job's: its number is out of range. It can't be named, and goes the
 /// way of a job whose worker is gone; the others of the batch are not to suffer for it.
-fn read_job(reply: &mut Reply, leased_until: Instant) -> Result<Option<Claimed>, CallError> {
+fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Option<Claimed>, CallError> {
     if reply.len() != FIELDS {
         return Err(CallError::UnexpectedReply {
             call: reply.call(),
@@ -216,5 +239,5 @@ fn read_job(reply: &mut Reply, leased_until: Instant) -> Result<Option<Claimed>,
     let max_attempts = reply.lenient_number()?;
     let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok()).unwrap_or_default();
     let lease = Lease { id, token };
-    Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, leased_until }))
+    Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, term, leased_until }))
 }

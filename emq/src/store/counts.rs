@@ -8,10 +8,19 @@ use super::{
 pub(super) static SCRIPT: Script<8, 0> = script!("counts", uses "guard");
 
 /// How many jobs stand in each place of a queue.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue) -> Result<(), emq::CallError> {
+/// let counts = queue.counts().await?;
+/// println!("{} to do, {} done, {} dead", counts.unfinished(), counts.completed, counts.dead);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Can be claimed now.
+    /// Can be claimed now, unless the queue is paused.
     pub pending: u64,
     /// Held by workers.
     pub active: u64,

@@ -14,6 +14,16 @@ use crate::job::JobId;
 pub(super) static SCRIPT: Script<3, 1> = script!("get");
 
 /// Everything that is stored of a job.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+/// if let Some(job) = queue.get(id).await? {
+///     println!("{:?}, claimed {} times, held by {:?}", job.state, job.attempts, job.worker);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stored {

@@ -9,6 +9,14 @@ use crate::job::JobId;
 pub(super) static SCRIPT: Script<1, 2> = script!("list");
 
 /// A place of a queue whose jobs can be listed.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue) -> Result<(), emq::CallError> {
+/// let next = queue.list(emq::Place::Scheduled, 0, 10).await?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
@@ -25,6 +33,16 @@ pub enum Place {
 }
 
 /// A job in one place of a queue.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue) -> Result<(), emq::CallError> {
+/// for emq::Listed { id, score, .. } in queue.list(emq::Place::Active, 0, 10).await? {
+///     println!("{id} is leased until {score} ms");
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Listed {

@@ -82,13 +82,4 @@ impl Store {
     pub(crate) fn name(&self) -> &QueueName {
         &self.name
     }
-
-    pub(crate) fn connection(&self) -> &Arc<Connection> {
-        &self.connection
-    }
-
-    /// The same queue through another connection.
-    pub(crate) fn through(&self, connection: Arc<Connection>) -> Self {
-        Self { connection, ..self.clone() }
-    }
 }

@@ -10,6 +10,15 @@ use super::{
 pub(super) static SCRIPT: Script<4, 1> = script!("promote", uses "clock", "guard", "waiting");
 
 /// What a promotion did.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue) -> Result<(), emq::CallError> {
+/// let promoted = queue.promote().await?;
+/// println!("{} can run now, the next in {:?}", promoted.count, promoted.next_due);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Promoted {

@@ -9,6 +9,14 @@ use crate::job::JobId;
 pub(super) static SCRIPT: Script<8, 2> = script!("reap", uses "clock", "guard", "waiting", "ending");
 
 /// What a sweep for expired leases did.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue) -> Result<(), emq::CallError> {
+/// while queue.reap(Some(3)).await?.more {}
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reaped {

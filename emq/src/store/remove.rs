@@ -11,6 +11,14 @@ use crate::job::JobId;
 pub(super) static SCRIPT: Script<9, 2> = script!("remove", uses "clock", "guard", "ending");
 
 /// What became of a removal.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+/// assert_eq!(queue.remove(id).await?, emq::Removed::Removed);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Removed {
@@ -18,7 +26,7 @@ pub enum Removed {
     Removed,
     /// A worker holds the job; nothing was written.
     Active,
-    /// There is no such job; nothing was written.
+    /// There is no such job, or it has finished; nothing was written.
     Gone,
 }
 

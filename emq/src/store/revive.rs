@@ -9,6 +9,14 @@ use crate::job::JobId;
 pub(super) static SCRIPT: Script<6, 1> = script!("revive", uses "guard", "waiting");
 
 /// What became of a revival.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+/// assert_eq!(queue.revive(id).await?, emq::Revived::Revived);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Revived {

@@ -9,6 +9,14 @@ use crate::job::JobId;
 pub(super) static SCRIPT: Script<2, 1> = script!("state");
 
 /// Where a job stands.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+/// let is_dead = queue.state(id).await? == Some(emq::JobState::Dead);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum JobState {
@@ -20,7 +28,7 @@ pub enum JobState {
     Scheduled,
     /// It is a dead letter.
     Dead,
-    /// It has ended, and its id is still remembered.
+    /// It has ended, or was removed after a claim, and its id is still remembered.
     Finished,
     /// It stands in a state that this version doesn't know.
     Other,

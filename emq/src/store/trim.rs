@@ -39,6 +39,15 @@ impl Default for Keep {
 }
 
 /// What a trim did.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(queue: emq::Queue) -> Result<(), emq::CallError> {
+/// let trimmed = queue.trim(emq::Keep::default()).await?;
+/// println!("{} dead letters deleted", trimmed.dead);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trimmed {

@@ -19,6 +19,7 @@ pub struct Builder {
     password: Option<String>,
     users: Vec<String>,
     unix_socket: bool,
+    args: Vec<String>,
 }
 
 impl Builder {
@@ -58,6 +59,12 @@ impl Builder {
     /// Listens on a unix socket, too.
     pub fn unix_socket(mut self) -> Self {
         self.unix_socket = true;
+        self
+    }
+
+    /// Adds an argument to the command, after the configuration file: `--sentinel` for example.
+    pub fn arg(mut self, arg: &str) -> Self {
+        self.args.push(arg.to_owned());
         self
     }
 
@@ -108,6 +115,7 @@ impl Builder {
             unix_socket: self.unix_socket.then(|| path.join("socket")),
             password: self.password.clone(),
             folder: path,
+            args: self.args.clone(),
         };
         self.write_config(&launch)?;
         Ok((launch, folder))

@@ -29,6 +29,7 @@ pub(super) struct Launch {
     pub(super) port: u16,
     pub(super) unix_socket: Option<PathBuf>,
     pub(super) password: Option<String>,
+    pub(super) args: Vec<String>,
 }
 
 /// Why a server didn't start.
@@ -89,7 +90,9 @@ impl Launch {
         let (alive, ended) = mpsc::channel();
         let spawn = Spawn {
             program: &self.program,
-            args: vec![OsString::from(self.folder.join(CONFIG))],
+            args: std::iter::once(OsString::from(self.folder.join(CONFIG)))
+                .chain(self.args.iter().map(OsString::from))
+                .collect(),
             envs: Vec::new(),
             stderr: Stdio::from(log),
             folder: Some(&self.folder),

@@ -20,13 +20,6 @@ async fn a_url_that_cannot_be_one_is_named_and_shown_how_to_write() {
 }
 
 #[tokio::test]
-async fn without_tls_a_url_that_asks_for_it_is_refused() {
-    for url in ["rediss://localhost", "valkeys://localhost", "rediss-cluster://localhost"] {
-        assert!(matches!(Client::connect(url).await, Err(ConnectError::TlsDisabled)), "{url}");
-    }
-}
-
-#[tokio::test]
 async fn a_server_that_is_not_there_is_an_error_in_bounded_time() {
     let server = Server::start().await;
     server.stop().await;

@@ -62,10 +62,10 @@ fn every_key_that_is_touched_is_declared_or_begins_with_one_that_is() {
         // Names for a declared key with something appended, and for one key of several.
         for line in code.lines().map(str::trim) {
             let derived = line.strip_prefix("local ").and_then(|rest| rest.split_once(" = "));
-            if let Some((local, value)) = derived.filter(|(_, value)| value.contains(" .. ")) {
-                if root(value).is_some_and(|first| rooted.contains(first)) {
-                    rooted.insert(local.to_owned());
-                }
+            if let Some((local, value)) = derived.filter(|(_, value)| value.contains(" .. "))
+                && root(value).is_some_and(|first| rooted.contains(first))
+            {
+                rooted.insert(local.to_owned());
             }
             if let Some((local, list)) = line.strip_prefix("for ").and_then(|rest| rest.split_once(" in ipairs({ ")) {
                 let list = list.split(" })").next().unwrap_or_default();

@@ -1,0 +1,184 @@
+use std::{
+    any::Any,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tower::{Layer, Service};
+
+use super::Delivery;
+use crate::job::BoxError;
+
+/// Makes a panic below it an ordinary error of that job alone.
+///
+/// It catches panics of the handler, of the layers below it, in their `Drop`, and in `poll_ready`. With `panic = "abort"` there is
+/// nothing to catch: the process ends, and its jobs come back when their leases run out.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use emq::{BoxError, Completion, layer::{CatchPanicLayer, Delivery}};
+/// use tower::{ServiceBuilder, ServiceExt};
+///
+/// let service = ServiceBuilder::new()
+///     .layer(CatchPanicLayer::new())
+///     .service_fn(|_: Delivery| async { if true { panic!("no such table") } Ok::<_, BoxError>(Completion::empty()) });
+/// let delivery = emq::testing::delivery("enroll");
+/// assert_eq!(service.oneshot(delivery).await.unwrap_err().to_string(), "the job panicked: no such table");
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CatchPanicLayer(());
+
+impl CatchPanicLayer {
+    /// The layer.
+    ///
+    /// ```
+    /// let layer = emq::layer::CatchPanicLayer::new();
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(())
+    }
+}
+
+impl<S> Layer<S> for CatchPanicLayer {
+    type Service = CatchPanic<S>;
+
+    fn layer(&self, inner: S) -> CatchPanic<S> {
+        CatchPanic { inner }
+    }
+}
+
+/// The service of a [`CatchPanicLayer`].
+#[derive(Clone, Debug)]
+pub struct CatchPanic<S> {
+    inner: S,
+}
+
+impl<S> Service<Delivery> for CatchPanic<S>
+where
+    S: Service<Delivery>,
+    S::Error: Into<BoxError>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = Catching<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        match catch_unwind(AssertUnwindSafe(|| self.inner.poll_ready(cx))) {
+            Ok(ready) => ready.map_err(Into::into),
+            Err(panic) => Poll::Ready(Err(Panicked::new(panic).into())),
+        }
+    }
+
+    fn call(&mut self, delivery: Delivery) -> Catching<S::Future> {
+        match catch_unwind(AssertUnwindSafe(|| self.inner.call(delivery))) {
+            Ok(future) => Catching { future: Some(Box::pin(future)), panicked: None },
+            Err(panic) => Catching { future: None, panicked: Some(Panicked::new(panic)) },
+        }
+    }
+}
+
+/// The response of a [`CatchPanic`].
+///
+/// It boxes what it watches: only so can it be dropped in a place where a panic in its `Drop` is caught as well.
+pub struct Catching<F> {
+    future: Option<Pin<Box<F>>>,
+    panicked: Option<Panicked>,
+}
+
+impl<F> fmt::Debug for Catching<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catching").finish_non_exhaustive()
+    }
+}
+
+impl<F, T, E> Future for Catching<F>
+where
+    F: Future<Output = Result<T, E>>,
+    E: Into<BoxError>,
+{
+    type Output = Result<T, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(panicked) = self.panicked.take() {
+            return Poll::Ready(Err(panicked.into()));
+        }
+        let Some(future) = self.future.as_mut() else { return Poll::Pending };
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        let result = match polled {
+            Ok(polled) => ready!(polled).map_err(Into::into),
+            Err(panic) => Err(Panicked::new(panic).into()),
+        };
+        // A panic while the run is taken down fails it as well: what it was to do may be half done.
+        let result = match self.drop_future() {
+            Some(panicked) if result.is_ok() => Err(panicked.into()),
+            _ => result,
+        };
+        Poll::Ready(result)
+    }
+}
+
+impl<F> Catching<F> {
+    fn drop_future(&mut self) -> Option<Panicked> {
+        let future = self.future.take();
+        catch_unwind(AssertUnwindSafe(|| drop(future))).err().map(Panicked::new)
+    }
+}
+
+impl<F> Drop for Catching<F> {
+    fn drop(&mut self) {
+        if let Some(panicked) = self.drop_future() {
+            tracing::error!(%panicked, "a job panicked while its run was dropped");
+        }
+    }
+}
+
+/// The error that a panic becomes.
+///
+/// # Examples
+///
+/// ```
+/// # fn example(error: emq::BoxError) {
+/// use emq::layer::Panicked;
+///
+/// if let Some(panicked) = error.downcast_ref::<Panicked>() {
+///     println!("{}", panicked.message());
+/// }
+/// # }
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error("the job panicked: {message}")]
+pub struct Panicked {
+    message: String,
+}
+
+impl Panicked {
+    fn new(panic: Box<dyn Any + Send>) -> Self {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "with a value that is not text".into());
+        // The value may itself panic when it is dropped.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+        Self { message }
+    }
+
+    /// The text of the panic, if it had one.
+    ///
+    /// ```
+    /// # fn example(panicked: emq::layer::Panicked) {
+    /// println!("{}", panicked.message());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}

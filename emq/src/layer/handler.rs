@@ -1,0 +1,26 @@
+//! The innermost service: decode, inject, run. Decoding is down here so that a poison payload is an ordinary, permanent
+//! error of its job.
+
+use std::sync::Arc;
+
+use tower::{Service, service_fn};
+
+use super::Delivery;
+use crate::{
+    inject::Scope,
+    job::{Completion, Handler, JobError, decode},
+};
+
+/// The service that runs jobs of the type `J` with this state.
+pub(crate) fn handler<S, J>(
+    state: Arc<S>,
+) -> impl Service<Delivery, Response = Completion, Error = JobError, Future: Send + 'static> + Send + 'static
+where
+    S: Send + Sync + 'static,
+    J: Handler<S>,
+{
+    service_fn(move |delivery: Delivery| {
+        let scope = Scope::shared(delivery.context().clone(), Arc::clone(&state));
+        async move { decode::<J>(delivery.payload())?.run(scope).await }
+    })
+}

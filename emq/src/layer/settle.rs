@@ -1,0 +1,214 @@
+use std::{
+    convert::Infallible,
+    fmt,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures_util::future::BoxFuture;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tower::{Layer, Service};
+
+use super::{Delivery, Ended, Outcome};
+use crate::{
+    client::Client,
+    job::QueueName,
+    store::{CallError, Lease, Settled, Store},
+};
+
+/// The wait between two tries to settle.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Writes what was decided, as one transition under the run's token: the only layer that writes.
+///
+/// A settle that can't reach the server is tried again until the lease would end; the handler doesn't run again for that.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: emq::Client, delivery: emq::layer::Delivery) {
+/// use emq::{BoxError, Completion, layer::{DeadLetterLayer, Delivery, RetryLayer, SettleLayer}};
+/// use tower::{ServiceBuilder, ServiceExt};
+///
+/// let service = ServiceBuilder::new()
+///     .layer(SettleLayer::new(&client))
+///     .layer(DeadLetterLayer::new())
+///     .layer(RetryLayer::new())
+///     .service_fn(|_: Delivery| async { Ok::<_, BoxError>(Completion::empty()) });
+/// let ended = service.oneshot(delivery).await;
+/// # }
+/// ```
+///
+/// It accepts only outcomes, and nothing that can fail:
+///
+/// ```compile_fail
+/// use emq::{BoxError, Completion, layer::{Delivery, RetryLayer, SettleLayer}};
+/// use tower::{ServiceBuilder, ServiceExt};
+///
+/// # async fn example(client: emq::Client, delivery: Delivery) {
+/// let service = ServiceBuilder::new()
+///     .layer(SettleLayer::new(&client))
+///     .layer(RetryLayer::new())
+///     .service_fn(|_: Delivery| async { Ok::<_, BoxError>(Completion::empty()) });
+/// service.oneshot(delivery).await;
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SettleLayer {
+    writer: Arc<dyn Writer>,
+    give_back: CancellationToken,
+}
+
+impl fmt::Debug for SettleLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SettleLayer").finish_non_exhaustive()
+    }
+}
+
+impl SettleLayer {
+    /// The layer that settles through this client.
+    ///
+    /// ```no_run
+    /// # fn example(client: emq::Client) {
+    /// let layer = emq::layer::SettleLayer::new(&client);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn new(client: &Client) -> Self {
+        Self::with(Arc::new(client.clone()), CancellationToken::new())
+    }
+
+    /// `give_back`: once cancelled, runs are dropped and their jobs released.
+    pub(crate) fn with(writer: Arc<dyn Writer>, give_back: CancellationToken) -> Self {
+        Self { writer, give_back }
+    }
+}
+
+impl<S> Layer<S> for SettleLayer {
+    type Service = Settle<S>;
+
+    fn layer(&self, inner: S) -> Settle<S> {
+        Settle { inner, writer: Arc::clone(&self.writer), give_back: self.give_back.clone() }
+    }
+}
+
+/// The service of a [`SettleLayer`].
+#[derive(Clone)]
+pub struct Settle<S> {
+    inner: S,
+    writer: Arc<dyn Writer>,
+    give_back: CancellationToken,
+}
+
+impl<S> fmt::Debug for Settle<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settle").finish_non_exhaustive()
+    }
+}
+
+impl<S> Service<Delivery> for Settle<S>
+where
+    S: Service<Delivery, Response = Outcome, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Ended;
+    type Error = Infallible;
+    // Boxed: it does I/O.
+    type Future = BoxFuture<'static, Result<Ended, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, delivery: Delivery) -> Self::Future {
+        let run = self.inner.call(delivery.clone());
+        let writer = Arc::clone(&self.writer);
+        let give_back = self.give_back.clone();
+        Box::pin(async move {
+            let outcome = run_or_give_back(run, &give_back, &delivery).await;
+            delivery.lease_state().settling();
+            Ok(settle(&*writer, &delivery, outcome).await)
+        })
+    }
+}
+
+async fn run_or_give_back(
+    run: impl Future<Output = Result<Outcome, Infallible>>,
+    give_back: &CancellationToken,
+    delivery: &Delivery,
+) -> Outcome {
+    tokio::select! {
+        // A run that is done is settled as what it is, also in the moment of shutdown.
+        biased;
+        outcome = run => match outcome {
+            Ok(outcome) => outcome,
+            Err(never) => match never {},
+        },
+        () = give_back.cancelled() => {
+            delivery.cancel().cancel();
+            Outcome::Release
+        }
+    }
+    // The run is dropped here, before anything is written: nobody runs the job twice at once on our account.
+}
+
+async fn settle(writer: &dyn Writer, delivery: &Delivery, outcome: Outcome) -> Ended {
+    // As it stands now: a lease that is renewed meanwhile shows that the server can be reached, and then trying for
+    // longer won't help.
+    let deadline = delivery.lease_state().until();
+    loop {
+        match writer.write(delivery.queue(), delivery.lease(), delivery, &outcome).await {
+            Ok(settled) => return Ended::Settled { outcome, settled },
+            Err(error) => {
+                tracing::warn!(%error, outcome = outcome.word(), "the job can't be settled yet");
+                if Instant::now() + PAUSE >= deadline {
+                    return Ended::Unsettled { outcome };
+                }
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// What carries an outcome out: the server, or a test's recorder.
+pub(crate) trait Writer: Send + Sync {
+    fn write<'a>(
+        &'a self,
+        queue: &'a QueueName,
+        lease: Lease,
+        delivery: &'a Delivery,
+        outcome: &'a Outcome,
+    ) -> BoxFuture<'a, Result<Settled, CallError>>;
+}
+
+impl Writer for Client {
+    fn write<'a>(
+        &'a self,
+        queue: &'a QueueName,
+        lease: Lease,
+        delivery: &'a Delivery,
+        outcome: &'a Outcome,
+    ) -> BoxFuture<'a, Result<Settled, CallError>> {
+        let store = self.store(queue.clone());
+        Box::pin(async move { write(&store, lease, delivery.options().retention, outcome).await })
+    }
+}
+
+/// The one place where an outcome becomes a transition.
+pub(crate) async fn write(
+    store: &Store,
+    lease: Lease,
+    retention: Duration,
+    outcome: &Outcome,
+) -> Result<Settled, CallError> {
+    match outcome {
+        Outcome::Done(completion) => store.complete(&lease, retention, completion.result().cloned()).await,
+        Outcome::Discard { .. } => store.complete(&lease, retention, None).await,
+        Outcome::Retry { delay, error } => store.retry(&lease, *delay, error).await,
+        Outcome::Dead { error } => store.bury(&lease, error).await,
+        Outcome::Snooze { delay, .. } => store.snooze(&lease, *delay).await,
+        Outcome::Release => store.release(&lease).await,
+    }
+}

@@ -1,0 +1,258 @@
+//! The worker: claims what it has room for, runs it through the stack, and gives back what it can't finish.
+
+mod builder;
+mod error;
+mod fetch;
+mod line;
+mod registry;
+mod shutdown;
+mod signal;
+mod slots;
+mod stats;
+mod wait;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub(crate) use self::line::Line;
+use self::{builder::Plan, fetch::Fetcher, slots::Slots, stats::Counters};
+pub use self::{
+    builder::{DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, WorkerBuilder},
+    error::{BuildError, BuildProblem, RunError},
+    signal::shutdown_signal,
+    stats::{Stats, WorkerHandle},
+};
+use crate::{
+    client::Client,
+    layer::{LeaseKeeper, stack},
+    maintain::maintain,
+    store::{ConnectError, Waiter},
+};
+
+/// Runs jobs.
+///
+/// Made by [`Worker::builder`]; see [`WorkerBuilder`] for its settings.
+///
+/// # Examples
+///
+/// ```no_run
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+/// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+/// # impl<S: Send + Sync + 'static> emq::Handler<S> for PingJob {
+/// #     async fn run(self, _: emq::inject::Scope<S>) -> Result<emq::Completion, emq::JobError> {
+/// #         Ok(emq::Completion::empty())
+/// #     }
+/// # }
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use emq::{Client, Worker, shutdown_signal};
+///
+/// let client = Client::connect("redis://127.0.0.1:6379").await?;
+/// let stats = Worker::builder(&client)
+///     .register::<PingJob>()
+///     .concurrency(64)
+///     .build()?
+///     .run_until(shutdown_signal())
+///     .await?;
+/// println!("{} jobs completed", stats.completed);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+#[must_use = "a worker does nothing until `run_until` is awaited"]
+pub struct Worker {
+    plan: Plan,
+    client: Client,
+    counters: Arc<Counters>,
+    stop: CancellationToken,
+}
+
+impl Worker {
+    /// A worker that takes its jobs through this client.
+    ///
+    /// ```no_run
+    /// # fn example(client: emq::Client) {
+    /// let builder = emq::Worker::builder(&client);
+    /// # }
+    /// ```
+    pub fn builder(client: &Client) -> WorkerBuilder {
+        WorkerBuilder::new(client.clone())
+    }
+
+    fn new(client: Client, plan: Plan) -> Self {
+        let counters = Arc::new(Counters::new(client.clone()));
+        Self { plan, client, counters, stop: CancellationToken::new() }
+    }
+
+    /// To look at the worker and to stop it while it runs.
+    ///
+    /// ```no_run
+    /// # async fn example(worker: emq::Worker) -> Result<(), emq::RunError> {
+    /// let handle = worker.handle();
+    /// let run = tokio::spawn(worker.run());
+    /// println!("{} jobs in hand", handle.stats().in_hand);
+    /// handle.shutdown();
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn handle(&self) -> WorkerHandle {
+        WorkerHandle::new(Arc::clone(&self.counters), self.stop.clone())
+    }
+
+    /// Runs jobs until [`WorkerHandle::shutdown`] is called; else as [`run_until`](Self::run_until).
+    ///
+    /// # Errors
+    ///
+    /// As [`run_until`](Self::run_until).
+    ///
+    /// # Panics
+    ///
+    /// As [`run_until`](Self::run_until).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`run_until`](Self::run_until).
+    ///
+    /// ```no_run
+    /// # async fn example(worker: emq::Worker) -> Result<(), emq::RunError> {
+    /// let stats = worker.run().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn run(self) -> Result<Stats, RunError> {
+        self.run_until(std::future::pending()).await
+    }
+
+    /// Runs jobs until `shutdown` is done or [`WorkerHandle::shutdown`] is called, and answers what it has done. Then it
+    /// claims no more, waits for what it has in hand for the grace time, gives the rest back, and ends. A server that
+    /// doesn't answer adds at most 13 s to the grace time.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] if its own connections can't be made at the start. From then on it reconnects by itself.
+    ///
+    /// # Panics
+    ///
+    /// If it isn't awaited in a tokio runtime with its timer and I/O enabled.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops every run in hand, as if the process had been killed: nothing more is written, and the
+    /// jobs come back when their leases run out.
+    ///
+    /// ```no_run
+    /// # async fn example(worker: emq::Worker) -> Result<(), emq::RunError> {
+    /// worker.run_until(emq::shutdown_signal()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<Stats, RunError> {
+        let mut shutdown = std::pin::pin!(shutdown);
+        let stop = self.stop.clone();
+        let counters = Arc::clone(&self.counters);
+        let start = tokio::select! {
+            biased;
+            () = &mut shutdown => return Ok(counters.snapshot()),
+            () = stop.cancelled() => return Ok(counters.snapshot()),
+            start = self.start() => start?,
+        };
+        tokio::select! {
+            () = &mut shutdown => stop.cancel(),
+            () = stop.cancelled() => {}
+        }
+        Ok(start.drain().await)
+    }
+
+    /// Makes the connections and starts the tasks.
+    async fn start(self) -> Result<Running, ConnectError> {
+        let Self { plan, client, counters, stop } = self;
+        let keeper = LeaseKeeper::start(&client).await?;
+        let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
+        let mut lines = Vec::with_capacity(plan.queues.len());
+        for (queue, limit) in &plan.queues {
+            let store = client.store(queue.clone());
+            let waiter = store.waiter(client.settings()).await?;
+            lines.push((Line::new(store, *limit, slots.freed()), waiter));
+        }
+
+        let abandon = CancellationToken::new();
+        let give_back = CancellationToken::new();
+        let outside = stack::Outside {
+            trace: plan.trace,
+            keeper: keeper.clone(),
+            writer: Arc::new(client.clone()),
+            give_back: give_back.clone(),
+        };
+        let (registry, jobs) = plan.registry.into_services();
+        let stack = stack::stack(outside, &plan.layers, jobs);
+
+        // Every task ends when `abandon` is cancelled, so that none outlives a run that is dropped.
+        let tasks = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
+        let mut waiters: Vec<Arc<Waiter>> = Vec::new();
+        let mut fetch_lines = Vec::with_capacity(lines.len());
+        for (line, waiter) in lines {
+            let waiter = Arc::new(waiter);
+            counters.watch(Arc::clone(&waiter));
+            tasks.spawn(maintain(Arc::clone(&line), plan.upkeep, stop.clone()));
+            tasks.spawn(wait::wait(Arc::clone(&line), Arc::clone(&waiter), stop.clone()));
+            fetch_lines.push((Arc::clone(&line), line.claimer(&plan.name, plan.lease)));
+            waiters.push(waiter);
+        }
+        let runs = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
+        let fetcher = Fetcher {
+            stack,
+            registry,
+            lines: fetch_lines,
+            slots,
+            counters: Arc::clone(&counters),
+            runs: runs.clone(),
+            stop,
+        };
+        tasks.spawn(fetcher.run());
+        Ok(Running {
+            tasks,
+            runs,
+            give_back,
+            keeper,
+            waiters,
+            client,
+            counters,
+            grace: plan.grace,
+            _abandon: abandon.drop_guard(),
+        })
+    }
+}
+
+/// Tasks that end when the run is abandoned.
+#[derive(Clone, Debug)]
+struct Tasks {
+    tracker: TaskTracker,
+    abandon: CancellationToken,
+}
+
+impl Tasks {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let abandon = self.abandon.clone();
+        self.tracker.spawn(async move {
+            abandon.run_until_cancelled_owned(task).await;
+        });
+    }
+
+    /// Whether all have ended within `longest`.
+    async fn ended_within(&self, longest: Duration) -> bool {
+        self.tracker.close();
+        tokio::time::timeout(longest, self.tracker.wait()).await.is_ok()
+    }
+}
+
+/// A worker that has been started.
+struct Running {
+    /// Fetching, waiting, maintaining: they end when the worker is told to stop.
+    tasks: Tasks,
+    /// One per job in hand.
+    runs: Tasks,
+    give_back: CancellationToken,
+    keeper: LeaseKeeper,
+    waiters: Vec<Arc<Waiter>>,
+    client: Client,
+    counters: Arc<Counters>,
+    grace: Duration,
+    _abandon: tokio_util::sync::DropGuard,
+}

@@ -1,0 +1,135 @@
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use super::BuildProblem;
+use crate::{
+    job::{Handler, JobOptions, QueueName},
+    layer::{JobService, Route, UserLayer, handler, stack},
+};
+
+/// The jobs that a worker was given.
+#[derive(Default)]
+pub(super) struct Registry {
+    jobs: Vec<Registered>,
+}
+
+struct Registered {
+    name: &'static str,
+    aliases: &'static [&'static str],
+    options: JobOptions,
+    location: &'static str,
+    service: JobService,
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.jobs.iter().map(|job| job.name)).finish()
+    }
+}
+
+impl Registry {
+    pub(super) fn add<S, J>(&mut self, state: &Arc<S>, layers: &[UserLayer])
+    where
+        S: Send + Sync + 'static,
+        J: Handler<S>,
+    {
+        self.jobs.push(Registered {
+            name: J::NAME,
+            aliases: J::ALIASES,
+            options: J::OPTIONS,
+            location: J::LOCATION,
+            service: stack::job(layers, handler::<S, J>(Arc::clone(state))),
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// The queues of the jobs' types.
+    pub(super) fn queues(&self) -> impl Iterator<Item = &'static str> {
+        self.jobs.iter().map(|job| job.options.queue)
+    }
+
+    /// Names to which two jobs answer.
+    pub(super) fn duplicates(&self) -> Vec<BuildProblem> {
+        let mut first: HashMap<&str, &Registered> = HashMap::new();
+        let mut problems = Vec::new();
+        for job in &self.jobs {
+            for name in job.names() {
+                if let Some(other) = first.insert(name, job)
+                    && !std::ptr::eq(other, job)
+                {
+                    problems.push(BuildProblem::DuplicateName {
+                        name: name.to_owned(),
+                        first: other.place(),
+                        second: job.place(),
+                    });
+                }
+            }
+        }
+        problems
+    }
+
+    /// What is looked up when a job is claimed, and the services that run it.
+    pub(super) fn into_services(self) -> (Names, Route) {
+        let mut names = Names::default();
+        let mut route = Route::default();
+        for job in self.jobs {
+            let all: Vec<_> = job.names().collect();
+            for name in &all {
+                names.options.insert(name, job.options);
+            }
+            names.jobs.push((job.name, job.options.queue));
+            route.add(all, job.service);
+        }
+        (names, route)
+    }
+}
+
+impl Registered {
+    fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    fn place(&self) -> &'static str {
+        if self.location.is_empty() { self.name } else { self.location }
+    }
+}
+
+/// Which job a name means, and its options.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    options: HashMap<&'static str, JobOptions>,
+    jobs: Vec<(&'static str, &'static str)>,
+}
+
+impl Names {
+    pub(super) fn options(&self, name: &str) -> JobOptions {
+        self.options.get(name).copied().unwrap_or_default()
+    }
+
+    /// The job of a row without a name, as EchoMQ writes them: the queue's only one.
+    pub(super) fn unnamed(&self, queue: &QueueName) -> Option<&'static str> {
+        let only = |mut jobs: Vec<&'static str>| if jobs.len() == 1 { jobs.pop() } else { None };
+        let of_queue = self.jobs.iter().filter(|(_, of)| *of == queue.as_str()).map(|(name, _)| *name).collect();
+        only(of_queue).or_else(|| only(self.jobs.iter().map(|(name, _)| *name).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(jobs: &[(&'static str, &'static str)]) -> Names {
+        Names { options: HashMap::new(), jobs: jobs.to_vec() }
+    }
+
+    #[test]
+    fn a_row_without_a_name_goes_to_the_queues_only_job() {
+        let mail = QueueName::new("mail").unwrap();
+        assert_eq!(names(&[("send", "mail"), ("bill", "money")]).unnamed(&mail), Some("send"));
+        assert_eq!(names(&[("send", "other")]).unnamed(&mail), Some("send"), "the worker has no other");
+        assert_eq!(names(&[("send", "mail"), ("bounce", "mail")]).unnamed(&mail), None);
+        assert_eq!(names(&[("send", "a"), ("bounce", "b")]).unnamed(&mail), None);
+    }
+}

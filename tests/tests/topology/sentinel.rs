@@ -1,0 +1,51 @@
+use std::time::Duration;
+
+use emq::Client;
+use support::{Raw, Server};
+
+use crate::jobs::{Count, Counter, start};
+
+async fn until(raw: &mut Raw, command: &[&str], done: impl Fn(&str) -> bool) {
+    // Neither replication nor Sentinel announces that it is ready: it has to be asked.
+    while !done(&raw.command(command).await.to_string()) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_follows_a_failover_of_sentinel_by_itself() {
+    let primary = Server::start().await;
+    let replica = Server::builder().replica_of(&primary).start().await;
+    let sentinel = Server::builder()
+        .arg("--sentinel")
+        .config("sentinel monitor", &format!("main 127.0.0.1 {} 1", primary.port()))
+        .config("sentinel down-after-milliseconds", "main 1000")
+        .config("sentinel failover-timeout", "main 5000")
+        .start()
+        .await;
+    let mut ask = Raw::connect(&sentinel).await;
+    until(&mut Raw::connect(&replica).await, &["INFO", "replication"], |info| info.contains("master_link_status:up"))
+        .await;
+    until(&mut ask, &["SENTINEL", "REPLICAS", "main"], |replicas| replicas.contains(&replica.port().to_string())).await;
+
+    let url = format!("redis-sentinel://127.0.0.1:{}?sentinelServiceName=main", sentinel.port());
+    let client = Client::builder(url)
+        .command_timeout(Duration::from_secs(1))
+        .retry_for(Duration::from_secs(30))
+        .connect()
+        .await
+        .unwrap();
+    let counter = Counter::default();
+    let queue = support::queue_name("failover");
+    let worker = start(&client, &counter, std::slice::from_ref(&queue));
+    let queue = client.queue(&queue).unwrap();
+    queue.enqueue(Count { n: 1 }).await.unwrap();
+    counter.reaches(1).await;
+
+    primary.kill().await;
+    queue.enqueue(Count { n: 1 }).await.unwrap();
+    counter.reaches(2).await;
+    worker.shutdown();
+    let role = Raw::connect(&replica).await.command(&["ROLE"]).await.to_string();
+    assert!(role.contains("master"), "{role}");
+}

@@ -1,0 +1,14 @@
+use emq::job;
+
+struct JobContext;
+
+#[job]
+async fn send(to: String, ctx: JobContext) {
+    let _ = (to, ctx);
+}
+
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}

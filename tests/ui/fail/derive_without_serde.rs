@@ -1,0 +1,8 @@
+use emq::Job;
+
+#[derive(Job)]
+struct SendEmail {
+    to: String,
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use emq::job;
+use producer::SendEmail;
+
+#[job]
+async fn send(#[payload] mail: &SendEmail) {
+    let _ = mail;
+}
+
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<SendJob>();
+}
