@@ -21,7 +21,7 @@ impl Job for Work {
 pub(crate) fn impatient(url: &str) -> ClientBuilder {
     Client::builder(url)
         .node(1)
-        .connect_timeout(Duration::from_millis(300))
+        .connect_timeout(Duration::from_secs(1))
         .command_timeout(Duration::from_millis(300))
         .retry_for(Duration::from_secs(20))
 }

@@ -114,7 +114,7 @@ async fn the_servers_scripts_are_flushed_all_the_time() {
     let server = Server::start().await;
     let queue = queue(&server).await;
     let url = server.url();
-    let sent = meanwhile(&server, &["SCRIPT", "FLUSH"], run(&url, &queue)).await;
+    let sent = meanwhile(&server, &["SCRIPT", "FLUSH"], Box::pin(run(&url, &queue))).await;
     assert!(sent > 5, "{sent}");
 }
 
@@ -123,6 +123,6 @@ async fn every_client_is_killed_all_the_time() {
     let server = Server::start().await;
     let queue = queue(&server).await;
     let url = server.url();
-    let sent = meanwhile(&server, &["CLIENT", "KILL", "TYPE", "normal"], run(&url, &queue)).await;
+    let sent = meanwhile(&server, &["CLIENT", "KILL", "TYPE", "normal"], Box::pin(run(&url, &queue))).await;
     assert!(sent > 5, "{sent}");
 }
