@@ -38,14 +38,19 @@ const CASES: u32 = 100;
 /// From how many sequences on every outcome has to have come up.
 const TELLING: u32 = 500;
 
+/// How often a failing sequence is played to shorten it, unless `PROPTEST_MAX_SHRINK_ITERS` says so.
+const SHRINKS: u32 = 2_000;
+
 const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/model.txt");
 
 fn config() -> Config {
     let mut config = Config {
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),
-        max_shrink_iters: 2_000,
         ..Config::default()
     };
+    if std::env::var_os("PROPTEST_MAX_SHRINK_ITERS").is_none() {
+        config.max_shrink_iters = SHRINKS;
+    }
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = CASES;
     }
@@ -63,7 +68,7 @@ fn a_server_does_what_the_model_does() {
         runtime.block_on(sequence::play(&mut bench, model.clone(), verbs, seen, &mut tally))
     };
     let config = config();
-    let cases = config.cases;
+    let (cases, shrinks) = (config.cases, config.max_shrink_iters > 0);
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&Machine::sequential_strategy(VERBS), |(model, verbs, seen)| {
         // Tells what follows the verb that failed, and need not be tried.
@@ -76,6 +81,7 @@ fn a_server_does_what_the_model_does() {
     });
     match outcome {
         Ok(()) => {}
+        Err(TestError::Fail(what, (_, verbs, _))) if !shrinks => panic!("{}{what}", listed(&verbs)),
         Err(TestError::Fail(_, (model, verbs, _))) => {
             let (verbs, what) = shortened(verbs, |verbs| play(&model, verbs, &|| ()).err());
             panic!("{}{what}", listed(&verbs));
@@ -110,7 +116,7 @@ fn shortened(mut verbs: Vec<Verb>, failure: impl Fn(&[Verb]) -> Option<String>) 
 
 /// One verb per line.
 fn listed(verbs: &[Verb]) -> String {
-    verbs.iter().enumerate().fold("the shortest sequence that fails:\n".to_owned(), |mut text, (n, verb)| {
+    verbs.iter().enumerate().fold("a sequence that fails:\n".to_owned(), |mut text, (n, verb)| {
         let _ = writeln!(text, "{:4}. {verb:?}", n + 1);
         text
     })
