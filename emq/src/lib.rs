@@ -8,13 +8,12 @@ pub mod testing;
 mod client;
 mod clock;
 mod job;
-mod maintain;
 mod queue;
 mod store;
 mod worker;
 
 pub use client::{
-    Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, Enqueued, IntoDraft, Ticket,
+    Admission, Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, IntoDraft, Ticket,
 };
 pub use inject::{FromRef, JobContext, State};
 pub use job::{

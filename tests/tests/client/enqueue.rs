@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use emq::{Client, EnqueueError, Enqueued, Job, JobId, NameError};
+use emq::{Admission, Client, EnqueueError, Job, JobId, NameError};
 use serde::{Deserialize, Serialize};
 use support::{Proxy, queue_name, server};
 
@@ -30,8 +30,8 @@ async fn fifty_at_once_with_one_id_make_one_job() {
     let mut new = 0;
     for call in calls.collect::<Vec<_>>() {
         match call.await.unwrap().unwrap().outcome() {
-            Enqueued::New => new += 1,
-            Enqueued::Duplicate(of) => assert_eq!(of, id),
+            Admission::Enqueued => new += 1,
+            Admission::Duplicate(of) => assert_eq!(of, id),
         }
     }
     assert_eq!(new, 1);
@@ -116,7 +116,7 @@ async fn any_text_is_a_key_of_its_own() {
         let first = client.enqueue(Work { n: 1 }).queue(&name).unique(key).await.unwrap();
         assert!(!first.is_duplicate(), "{key:?}");
         let second = client.enqueue(Work { n: 2 }).queue(&name).unique(key).await.unwrap();
-        assert_eq!(second.outcome(), Enqueued::Duplicate(first.id()), "{key:?}");
+        assert_eq!(second.outcome(), Admission::Duplicate(first.id()), "{key:?}");
     }
     assert_eq!(client.queue(&name).unwrap().counts().await.unwrap().pending, keys.len() as u64);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use emq::{Client, Draft, EnqueueError, Enqueued, JobState, Place};
+use emq::{Admission, Client, Draft, EnqueueError, JobState, Place};
 use support::proxy::{Command, When};
 use support::{Proxy, queue_name, server};
 
@@ -80,7 +80,7 @@ async fn what_fails_is_named_with_its_place_and_reason_and_the_rest_goes_through
         .outcomes
         .iter()
         .map(|outcome| match outcome {
-            Ok(ticket) if ticket.outcome() == Enqueued::Duplicate(id) => "duplicate",
+            Ok(ticket) if ticket.outcome() == Admission::Duplicate(id) => "duplicate",
             Ok(_) => "new",
             Err(EnqueueError::TooLarge { .. }) => "too large",
             Err(EnqueueError::Queue(_)) => "queue",
