@@ -144,3 +144,40 @@ async fn a_worker_that_is_busy_leaves_the_marker_to_one_that_isnt() {
     first.stop().await;
     second.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_wake_up_is_lost_however_arrivals_and_endings_meet() {
+    let place = Place::shared("meet").await;
+    let (tell, mut told) = telling();
+    let does = Does::new(move |n, _| {
+        let tell = tell.clone();
+        async move {
+            tell.tell((n, Instant::now()));
+            // As long as the arrivals are apart: workers fall asleep while jobs come.
+            tokio::time::sleep(ms(n % 4)).await;
+            Ok(Completion::empty())
+        }
+    });
+    let workers =
+        [1, 2, 3].map(|limit| start(place.worker(does.clone()).concurrency(limit).beat(ms(60_000)).lease(ms(60_000))));
+    let mut slow = Vec::new();
+    for n in 0..400 {
+        let before = Instant::now();
+        place.errand(n).await.unwrap();
+        if n % 3 == 0 {
+            tokio::time::sleep(ms(n % 5)).await;
+        }
+        if n % 20 == 19 {
+            // All of them, before the next.
+            place.completed(n + 1).await;
+            for (_, began) in told.rest() {
+                slow.push(began.saturating_duration_since(before));
+            }
+        }
+    }
+    // A worker that misses a wake-up looks by itself after 5 s.
+    assert!(slow.iter().all(|wait| *wait < ms(3_000)), "{:?}", slow.iter().max());
+    for worker in workers {
+        worker.stop().await;
+    }
+}
