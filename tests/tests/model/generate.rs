@@ -25,9 +25,11 @@ impl ReferenceStateMachine for Machine {
         let waits = if model.paused || model.pending().is_empty() { 4 } else { 20 };
         let held = model.jobs.values().any(|job| matches!(job.place, Place::Active { .. }) || job.reaped.is_some());
         let settles = if held { 3 } else { 1 };
-        let expired = if model.active().iter().any(|(until, _)| *until <= model.now()) { 12 } else { 2 };
+        let expired = if model.active().iter().any(|(until, _)| *until <= model.now()) { 24 } else { 2 };
         let due = if model.scheduled().iter().any(|(due, _)| *due <= model.now()) { 12 } else { 2 };
+        let passes = if model.active().is_empty() { 6 } else { 14 };
         let died = if model.dead().is_empty() { 1 } else { 5 };
+        let trims = 2 + 3 * model.dead().len() as u32;
         let repeats = repeats(model);
         prop_oneof![
             8 => spec(model).prop_map(Verb::Enqueue),
@@ -38,11 +40,11 @@ impl ReferenceStateMachine for Machine {
             repeats.0 => repeats.1,
             2 * settles => (proptest::collection::vec(right, 1..4), hours(1..4)).prop_map(|(rights, term)| Verb::Extend { rights, term }),
             due => Just(Verb::Promote),
-            expired => select(vec![Some(3), Some(2), Some(1), None, Some(0)]).prop_map(|max_stalled| Verb::Reap { max_stalled }),
+            expired => select(vec![Some(3), None, Some(2), None, Some(1), Some(0)]).prop_map(|max_stalled| Verb::Reap { max_stalled }),
             died => dead_or_any(model).prop_map(Verb::Revive),
             3 => any_slot().prop_map(Verb::Remove),
-            4 => trim(),
-            7 => (1..5_i64).prop_map(|n| Verb::Advance(n * HALF_HOUR)),
+            trims => trim(),
+            passes => (1..5_i64).prop_map(|n| Verb::Advance(n * HALF_HOUR)),
             pause => Just(Verb::Pause(true)),
             go_on => Just(Verb::Pause(false)),
             4 => Just(Verb::TakeMarker),
@@ -114,8 +116,12 @@ fn right(model: &Model) -> impl Strategy<Value = Right> + Clone + use<> {
     let mut rights = Vec::new();
     let mut add = |times: usize, slot: Slot, token: u64| rights.extend(vec![Right { slot, token }; times]);
     for (slot, job) in &model.jobs {
-        let holds = matches!(job.place, Place::Active { .. }) || job.reaped.is_some();
-        add(if holds { 12 } else { 4 }, *slot, job.attempts);
+        let times = match job.place {
+            _ if job.reaped.is_some() => 30,
+            Place::Active { .. } => 12,
+            _ => 4,
+        };
+        add(times, *slot, job.attempts);
         add(1, *slot, job.attempts + 1);
         add(1, *slot, job.attempts.saturating_sub(1));
     }
@@ -142,7 +148,7 @@ fn complete(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> 
 fn settle(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
     let how = prop_oneof![
         4 => (hours(0..4), 0..9_u8).prop_map(|(delay, error)| Settling::Retry { delay, error }),
-        3 => (0..9_u8).prop_map(|error| Settling::Bury { error }),
+        4 => (0..9_u8).prop_map(|error| Settling::Bury { error }),
         2 => hours(0..4).prop_map(|delay| Settling::Snooze { delay }),
         3 => Just(Settling::Release),
     ];
@@ -171,7 +177,7 @@ fn repeats(model: &Model) -> (u32, BoxedStrategy<Verb>) {
 }
 
 fn trim() -> impl Strategy<Value = Verb> {
-    (select(vec![2 * HOUR, HOUR, HALF_HOUR, 0]), select(vec![1000, 2, 1, 0]))
+    (select(vec![2 * HOUR, HOUR, HALF_HOUR, 0]), select(vec![1000, 3, 2, 1, 1, 0]))
         .prop_map(|(age, count)| Verb::Trim { age, count })
 }
 

@@ -33,7 +33,7 @@ use crate::verb::Verb;
 const VERBS: std::ops::RangeInclusive<usize> = 20..=60;
 
 /// How many sequences are tried, unless `PROPTEST_CASES` says so.
-const CASES: u32 = 100;
+const CASES: u32 = 150;
 
 /// From how many sequences on every outcome has to have come up.
 const TELLING: u32 = 500;
@@ -81,9 +81,12 @@ fn a_server_does_what_the_model_does() {
     });
     match outcome {
         Ok(()) => {}
-        Err(TestError::Fail(what, (_, verbs, _))) if !shrinks => panic!("{}{what}", listed(&verbs)),
-        Err(TestError::Fail(_, (model, verbs, _))) => {
-            let (verbs, what) = shortened(verbs, |verbs| play(&model, verbs, &|| ()).err());
+        Err(TestError::Fail(what, (model, mut verbs, _))) => {
+            let mut what = what.to_string();
+            if shrinks {
+                let again = shortened(&mut verbs, |verbs| play(&model, verbs, &|| ()).err());
+                what = again.unwrap_or_else(|| format!("{what}\nand not when it is tried again"));
+            }
             panic!("{}{what}", listed(&verbs));
         }
         Err(TestError::Abort(why)) => panic!("the sequences couldn't be tried: {why}"),
@@ -97,13 +100,14 @@ fn a_server_does_what_the_model_does() {
     }
 }
 
-/// Takes out, one by one, what the failure doesn't need: proptest tries that from the end only, and once.
-fn shortened(mut verbs: Vec<Verb>, failure: impl Fn(&[Verb]) -> Option<String>) -> (Vec<Verb>, String) {
-    let mut what = failure(&verbs).unwrap_or_else(|| "but it doesn't fail each time".to_owned());
+/// Takes out, one by one, what the failure doesn't need: proptest tries that from the end only, and once. Answers what the
+/// failure is then; nothing if there is none this time.
+fn shortened(verbs: &mut Vec<Verb>, failure: impl Fn(&[Verb]) -> Option<String>) -> Option<String> {
+    let mut what = failure(verbs)?;
     let mut at = 0;
     while at < verbs.len() {
         let taken = verbs.remove(at);
-        match failure(&verbs) {
+        match failure(verbs) {
             Some(still) => (what, at) = (still, 0),
             None => {
                 verbs.insert(at, taken);
@@ -111,7 +115,7 @@ fn shortened(mut verbs: Vec<Verb>, failure: impl Fn(&[Verb]) -> Option<String>) 
             }
         }
     }
-    (verbs, what)
+    Some(what)
 }
 
 /// One verb per line.

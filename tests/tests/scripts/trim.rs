@@ -28,6 +28,7 @@ async fn deletes_dead_letters_beyond_their_age() {
     let old = scene.dead().await;
     scene.dead().await;
     scene.command(&format!("RPUSH @job:{old}:logs one")).await;
+    scene.command(&format!("SET @job:{old}:result half")).await;
     scene.command(&format!("ZADD @dead 1000 {old}")).await;
     let queue = scene.queue.clone();
     let before = scene.now().await;
@@ -47,6 +48,7 @@ async fn deletes_dead_letters_beyond_their_age() {
             "- job:J1 hash settled = bury 1",
             "- job:J1 hash state = dead",
             "- job:J1:logs list [0] = one",
+            "- job:J1:result string = half",
         ]
     );
     assert_after(scene.score("done", old).await, emq::DEFAULT_RETENTION, before, after);
