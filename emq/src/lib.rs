@@ -1,10 +1,12 @@
-//! emq
+#![doc = include_str!("../docs/crate.md")]
+
 pub mod inject;
 pub mod layer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 mod client;
+mod clock;
 mod job;
 mod maintain;
 mod queue;
@@ -65,3 +67,8 @@ pub use emq_macros::job;
 /// ```
 #[cfg(feature = "macros")]
 pub use emq_macros::Job;
+
+/// The program of the README has to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

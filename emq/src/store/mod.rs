@@ -43,7 +43,7 @@ pub(crate) use self::{
     connection::{Connection, Settings},
     enqueue::{Admission, Admit, Due, Item},
     extend::Extend,
-    node::Node,
+    node::{NODE_TTL, Node},
     wait::Waiter,
 };
 pub use self::{

@@ -20,6 +20,9 @@ pub const DEFAULT_BEAT: Duration = Duration::from_secs(1);
 /// that most platforms allow.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(25);
 
+/// A shorter lease would be lost to an ordinary pause of the network or the scheduler.
+pub(super) const SHORTEST_LEASE: Duration = Duration::from_millis(100);
+
 /// The settings of a [`Worker`] with the state `S`.
 ///
 /// # Examples
@@ -371,7 +374,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn build(self) -> Result<Worker, BuildError> {
-        let mut problems = self.registry.duplicates();
+        let mut problems = self.registry.problems();
         if self.registry.is_empty() {
             problems.push(BuildProblem::NoJobs);
         }
@@ -381,11 +384,11 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         if self.max_stalled == Some(0) {
             problems.push(BuildProblem::NoStalls);
         }
-        for (setting, value, least, text) in [
-            ("lease", self.lease, Duration::from_millis(100), "100 ms"),
-            ("beat", self.beat, Duration::from_millis(10), "10 ms"),
-        ] {
+        for (setting, value, least, text) in
+            [("lease", self.lease, SHORTEST_LEASE, "100 ms"), ("beat", self.beat, Duration::from_millis(10), "10 ms")]
+        {
             if value < least {
+                let setting = setting.to_owned();
                 problems.push(BuildProblem::TooShort { setting, value: format!("{value:?}"), least: text });
             }
         }

@@ -39,7 +39,12 @@ pub(super) async fn wait(line: Arc<Line>, waiter: Arc<Waiter>, stop: Cancellatio
             }
         };
         match woken {
-            Ok(true) if line.is_parked() => line.heat(),
+            Ok(true) if line.is_parked() => {
+                // At once, and not when the fetcher gets to it: else the next wait would begin while it fetches, and
+                // take a marker that others could use.
+                line.unpark();
+                line.heat();
+            }
             // The fetcher has found something meanwhile, or has no room: somebody else may want to know.
             Ok(true) => hand_on(&line).await,
             Ok(false) => line.heat(),

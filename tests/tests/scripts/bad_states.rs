@@ -32,6 +32,17 @@ async fn an_id_without_a_row_is_dropped_counted_and_gets_none() {
 }
 
 #[tokio::test]
+async fn a_claim_that_finds_nothing_but_ids_without_rows_brings_nothing() {
+    let mut scene = scene("bad").await;
+    scene.command(&format!("ZADD @pending 0 {GHOST}")).await;
+    let mut claimer = scene.claimer();
+    let (batch, changes) = scene.changes(claimer.claim(10)).await;
+    let batch = batch.unwrap();
+    assert_eq!((batch.dropped, batch.jobs.len(), batch.more), (1, 0, false));
+    assert_eq!(changes, [format!("- pending zset {GHOST} @ 0")]);
+}
+
+#[tokio::test]
 async fn a_row_of_another_type_is_as_good_as_none() {
     let mut scene = scene("bad").await;
     scene.command(&format!("SET @job:{GHOST} text")).await;

@@ -78,3 +78,26 @@ async fn a_worker_that_connects_then_can_still_drain() {
     let id = queue.enqueue(Work { n: 1 }).await.unwrap().id();
     assert_eq!(scene.field(id, "nonce").await.map(|nonce| nonce.len()), Some(16));
 }
+
+#[tokio::test]
+async fn a_claim_whose_answer_was_lost_is_answered_again() {
+    let server = Server::start().await;
+    let mut scene = full(&server).await;
+    let mut claimer = scene.claimer();
+    // From here on the server knows the script, so that a claim is one message.
+    claimer.claim(1).await.unwrap();
+    let id = scene.enqueue().await;
+    {
+        let mut claim = std::pin::pin!(claimer.claim(1));
+        tokio::select! {
+            biased;
+            _ = &mut claim => panic!("it was answered before it was sent"),
+            () = std::future::ready(()) => {}
+        }
+    }
+    // On the same connection, so the claim is carried out before this is answered.
+    assert_eq!(scene.queue.counts().await.unwrap().active, 1);
+    scene.command("CONFIG SET maxmemory 1").await;
+    let batch = claimer.claim(1).await.unwrap();
+    assert_eq!(batch.jobs[0].lease(), &emq::Lease::new(id, 1));
+}
