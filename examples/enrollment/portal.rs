@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Answers whether every enrolment happened once.
 pub(crate) async fn run(seed: u64) -> Result<bool, BoxError> {
     let start = Instant::now();
-    let roster = csv_file::read(Path::new(FILE))?;
+    let roster = csv_file::read(Path::new(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     println!("read {} rows of {FILE}", roster.rows);
     for refused in &roster.refused {
         println!("  line {}: {}", refused.line, refused.reason);

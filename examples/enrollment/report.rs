@@ -71,7 +71,7 @@ impl fmt::Display for Report {
         let Self { kills, freezes, counted, .. } = self;
         let strikes = format!("after {kills} kills and {freezes} freezes");
         let late = format!(
-            "frozen workers came back too late: {} gave up by themselves, {} were refused",
+            "runs that came back too late: {} gave up by themselves, {} were refused",
             counted.dropped, counted.refused
         );
         let lines: [(&str, u64, &str); 11] = [
