@@ -255,12 +255,13 @@ async fn what_a_lost_reply_had_brought_isnt_begun_while_there_is_no_room_for_it(
     let (first, second) = (Place::on(&server, "first").await, Place::on(&server, "second").await);
     // No repeat further down: the other queue is served before the claim is made again.
     let client = emq::Client::builder(proxy.url()).retry_for(ms(0)).connect().await.unwrap();
-    first.enqueue(3).await;
-    let claims_first = first.key("claims");
-    proxy.cut_reply(move |command| command.arg(9) == claims_first.as_bytes(), When::Once);
     let crowd = Crowd::default();
     let builder = emq::Worker::builder(&client).state(crowd.handler_that_takes(|n| 500 * (n + 1))).register::<Errand>();
     let worker = start(builder.queue(first.name()).queue(second.name()).concurrency(3));
+    first.waited_for(2).await;
+    let claims_first = first.key("claims");
+    proxy.cut_reply(move |command| command.arg(9) == claims_first.as_bytes(), When::Once);
+    first.enqueue(3).await;
     proxy.wait_cuts(1).await;
     // Connected again.
     second.until(async || client.queue(second.name()).unwrap().counts().await.is_ok()).await;
