@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             match run(&queue, job).await? {
                 Some(settled) if settled.is_settled() => {}
                 // Another worker has it by now, and nothing was written.
-                other => println!("{}: too late: {other:?}", job.lease().id()),
+                other => println!("{}: too late: {other:?}", job.lease.id()),
             }
         }
         if batch.jobs.is_empty() {
@@ -89,7 +89,7 @@ async fn send(job: &Claimed) -> Result<(), JobError> {
 
 /// Tells the server what became of a job.
 async fn settle(queue: &Queue, job: &Claimed, result: Result<(), JobError>) -> Result<Settled, CallError> {
-    let lease = job.lease();
+    let lease = &job.lease;
     let Err(error) = result else {
         println!("  sent");
         return queue.complete(lease, Completion::empty()).await;

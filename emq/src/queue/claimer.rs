@@ -22,7 +22,7 @@ pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 /// let mut claimer = queue.claimer("nightly-import").lease(Duration::from_secs(120));
 /// let batch = claimer.claim(10).await?;
 /// for job in &batch.jobs {
-///     println!("{:?} {}", job.name, job.lease().id());
+///     println!("{:?} {}", job.name, job.lease.id());
 /// }
 /// # Ok(()) }
 /// ```

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use super::{Line, Tasks, registry::Names, slots::Slots, stats::Counters};
+use super::{Tasks, line::Line, registry::Names, slots::Slots, stats::Counters};
 use crate::{
     layer::{Delivery, stack::Stack},
     queue::Claimer,

@@ -1,5 +1,6 @@
 //! The worker: claims what it has room for, runs it through the stack, and gives back what it can't finish.
 
+mod beat;
 mod builder;
 mod error;
 mod fetch;
@@ -15,10 +16,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(crate) use self::line::Line;
 use self::{
     builder::Plan,
     fetch::{Fetcher, Source},
+    line::Line,
     slots::Slots,
     stats::Counters,
 };
@@ -31,7 +32,6 @@ pub use self::{
 use crate::{
     client::Client,
     layer::{LeaseKeeper, stack},
-    maintain::maintain,
     store::ConnectError,
 };
 
@@ -157,7 +157,8 @@ impl Worker {
             biased;
             () = &mut shutdown => return Ok(counters.snapshot()),
             () = stop.cancelled() => return Ok(counters.snapshot()),
-            running = self.start() => running?,
+            // Boxed, since connecting makes a large future, and this one is the application's to keep.
+            running = Box::pin(self.start()) => running?,
         };
         let broken = tokio::select! {
             () = &mut shutdown => false,
@@ -199,7 +200,7 @@ impl Worker {
         for (line, waiter) in lines {
             let waiter = Arc::new(waiter);
             counters.watch(Arc::clone(&waiter));
-            tasks.spawn_vital(maintain(Arc::clone(&line), plan.upkeep, stop.clone()), &broken);
+            tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, stop.clone()), &broken);
             tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
             sources.push(Source::new(Arc::clone(&line), line.claimer(&plan.name, plan.lease)));
         }
@@ -254,7 +255,7 @@ impl Tasks {
 
 /// A worker that has been started.
 struct Running {
-    /// Fetching, waiting, maintaining: they end when the worker is told to stop.
+    /// Fetching, waiting, the beat: they end when the worker is told to stop.
     tasks: Tasks,
     /// One per job in hand.
     runs: Tasks,

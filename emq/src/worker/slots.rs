@@ -2,7 +2,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use tokio::sync::Notify;
 
-use super::{Line, stats::Counters};
+use super::{line::Line, stats::Counters};
 
 /// How many jobs a worker may have in hand, and how many it has.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::Line;
+use super::line::Line;
 use crate::store::Waiter;
 
 /// How long one wait lasts before the queue is looked at without a marker.

@@ -38,7 +38,7 @@ async fn a_completion_that_comes_too_late_is_refused_and_the_row_of_the_new_hold
     office.until(async || !office.queue.reap(Some(3)).await.unwrap().recovered.is_empty()).await;
     let mut claimer = office.queue.claimer("other");
     let held = claimer.claim(1).await.unwrap().jobs.pop().unwrap();
-    assert_eq!((held.lease().id(), held.lease().token()), (id, 2));
+    assert_eq!((held.lease.id(), held.lease.token()), (id, 2));
     let before = office.queue.get(id).await.unwrap().unwrap();
     worker.thaw();
     worker.terminate();
@@ -46,7 +46,7 @@ async fn a_completion_that_comes_too_late_is_refused_and_the_row_of_the_new_hold
     assert!(["1 stale 0", "0 stale 1"].contains(&refused.as_str()), "lost {refused}");
     let after = office.queue.get(id).await.unwrap().unwrap();
     assert_eq!(format!("{before:?}"), format!("{after:?}"));
-    assert!(office.queue.complete(held.lease(), emq::Completion::empty()).await.unwrap().is_settled());
+    assert!(office.queue.complete(&held.lease, emq::Completion::empty()).await.unwrap().is_settled());
 }
 
 #[tokio::test]

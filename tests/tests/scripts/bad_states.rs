@@ -1,6 +1,6 @@
 //! What others have written into the keys, by hand or by mistake: no job is lost to it, and no queue stops.
 
-use emq::{Completion, Draft, Enqueued, Extended, JobState, Keep, Lease, Removed, Revived, Settled};
+use emq::{Admission, Completion, Draft, Extended, JobState, Keep, Lease, Removed, Revived, Settled};
 
 use crate::scene::{LEASE, MINUTE, Scene, Work, scene};
 
@@ -29,6 +29,17 @@ async fn an_id_without_a_row_is_dropped_counted_and_gets_none() {
     scene.command(&format!("ZADD @active 1e15 {GHOST}")).await;
     assert_eq!(scene.unchanged(queue.complete(&lease, Completion::empty())).await.unwrap(), Settled::Gone);
     assert_eq!(scene.unchanged(queue.extend(&[lease], LEASE)).await.unwrap(), [Extended::Lost]);
+}
+
+#[tokio::test]
+async fn a_claim_that_finds_nothing_but_ids_without_rows_brings_nothing() {
+    let mut scene = scene("bad").await;
+    scene.command(&format!("ZADD @pending 0 {GHOST}")).await;
+    let mut claimer = scene.claimer();
+    let (batch, changes) = scene.changes(claimer.claim(10)).await;
+    let batch = batch.unwrap();
+    assert_eq!((batch.dropped, batch.jobs.len(), batch.more), (1, 0, false));
+    assert_eq!(changes, [format!("- pending zset {GHOST} @ 0")]);
 }
 
 #[tokio::test]
@@ -250,7 +261,7 @@ async fn a_key_of_another_type_or_of_a_job_that_is_gone_is_free() {
         assert_eq!(scene.queue.revive(id).await.unwrap(), Revived::Revived, "{bad}");
         assert_eq!(scene.command("GET @de:k").await.text(), id.as_str(), "{bad}");
         let ticket = scene.queue.enqueue(Work { n: 1 }).unique("k").await.unwrap();
-        assert_eq!(ticket.outcome(), Enqueued::Duplicate(id));
+        assert_eq!(ticket.outcome(), Admission::Duplicate(id));
     }
 }
 

@@ -71,10 +71,33 @@ async fn a_worker_that_connects_then_can_still_drain() {
     let client = Client::connect(server.url()).await.unwrap();
     let queue = client.queue(scene.queue.name().as_str()).unwrap();
     let batch = queue.claimer("drain").claim(10).await.unwrap();
-    assert_eq!(queue.complete(batch.jobs[0].lease(), Completion::empty()).await.unwrap(), Settled::Accepted);
+    assert_eq!(queue.complete(&batch.jobs[0].lease, Completion::empty()).await.unwrap(), Settled::Accepted);
 
     // Once there is room, it enqueues with a nonce that tells its ids from another client's.
     scene.command("CONFIG SET maxmemory 0").await;
     let id = queue.enqueue(Work { n: 1 }).await.unwrap().id();
     assert_eq!(scene.field(id, "nonce").await.map(|nonce| nonce.len()), Some(16));
+}
+
+#[tokio::test]
+async fn a_claim_whose_answer_was_lost_is_answered_again() {
+    let server = Server::start().await;
+    let mut scene = full(&server).await;
+    let mut claimer = scene.claimer();
+    // From here on the server knows the script, so that a claim is one message.
+    claimer.claim(1).await.unwrap();
+    let id = scene.enqueue().await;
+    {
+        let mut claim = std::pin::pin!(claimer.claim(1));
+        tokio::select! {
+            biased;
+            _ = &mut claim => panic!("it was answered before it was sent"),
+            () = std::future::ready(()) => {}
+        }
+    }
+    // On the same connection, so the claim is carried out before this is answered.
+    assert_eq!(scene.queue.counts().await.unwrap().active, 1);
+    scene.command("CONFIG SET maxmemory 1").await;
+    let batch = claimer.claim(1).await.unwrap();
+    assert_eq!(&batch.jobs[0].lease, &emq::Lease::new(id, 1));
 }

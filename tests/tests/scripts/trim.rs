@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use emq::{Completion, Enqueued, Keep};
+use emq::{Admission, Completion, Keep};
 
 use crate::scene::{Work, assert_after, scene};
 
@@ -19,7 +19,7 @@ async fn forgets_what_is_overdue_and_nothing_else() {
     assert_eq!((trimmed.forgotten, trimmed.dead, trimmed.more), (1, 0, false));
     assert_eq!(changes, ["- done zset J1 @ 1"]);
     let again = queue.enqueue(Work { n: 0 }).id(old.id()).await.unwrap();
-    assert_eq!(again.outcome(), Enqueued::New);
+    assert_eq!(again.outcome(), Admission::Enqueued);
 }
 
 #[tokio::test]
@@ -28,6 +28,7 @@ async fn deletes_dead_letters_beyond_their_age() {
     let old = scene.dead().await;
     scene.dead().await;
     scene.command(&format!("RPUSH @job:{old}:logs one")).await;
+    scene.command(&format!("SET @job:{old}:result half")).await;
     scene.command(&format!("ZADD @dead 1000 {old}")).await;
     let queue = scene.queue.clone();
     let before = scene.now().await;
@@ -47,6 +48,7 @@ async fn deletes_dead_letters_beyond_their_age() {
             "- job:J1 hash settled = bury 1",
             "- job:J1 hash state = dead",
             "- job:J1:logs list [0] = one",
+            "- job:J1:result string = half",
         ]
     );
     assert_after(scene.score("done", old).await, emq::DEFAULT_RETENTION, before, after);

@@ -60,7 +60,7 @@ async fn what_was_kept_long_enough_is_forgotten_by_the_beat() {
     let place = Place::shared("trim").await;
     place.errand(0).await.unwrap();
     let batch = place.queue.claimer("any").claim(1).await.unwrap();
-    place.queue.complete_for(batch.jobs[0].lease(), emq::Completion::empty(), ms(1)).await.unwrap();
+    place.queue.complete_for(&batch.jobs[0].lease, emq::Completion::empty(), ms(1)).await.unwrap();
     let worker = start(place.worker(is_done()).beat(ms(20)));
     place.until(async || place.queue.counts().await.unwrap().remembered == 0).await;
     worker.stop().await;

@@ -6,10 +6,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::line::Line;
 use crate::{
     clock::later,
     store::{CallError, Keep, MAX_BATCH},
-    worker::Line,
 };
 
 /// The shortest time between two sweeps: a job that can't be moved must not make a loop of them.

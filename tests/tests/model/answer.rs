@@ -1,0 +1,101 @@
+//! What a call answers, in terms of the model. Waits are compared elsewhere, since they depend on the real clock.
+
+use emq::{Extended, JobState, Removed, Revived, Settled};
+
+use crate::verb::{Right, Slot};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Enqueued(Vec<Admitted>),
+    Claimed {
+        jobs: Vec<Handed>,
+        more: bool,
+    },
+    Settled(Settled),
+    Extended(Vec<Extended>),
+    Promoted(u64),
+    Reaped {
+        recovered: Vec<Slot>,
+        dead: Vec<Slot>,
+    },
+    Revived(Revived),
+    Removed(Removed),
+    Trimmed {
+        forgotten: u64,
+        dead: u64,
+        more: bool,
+    },
+    Counts {
+        pending: usize,
+        active: usize,
+        scheduled: usize,
+        dead: usize,
+        remembered: usize,
+        completed: u64,
+        failed: u64,
+        paused: bool,
+    },
+    Looked(Option<JobState>, Option<Box<Record>>),
+    Listed(Vec<Slot>),
+    /// Whether there was one.
+    Marker(bool),
+    /// Nothing, or nothing that anybody waited for.
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    New,
+    Duplicate(Slot),
+    Conflict(Slot),
+}
+
+/// A job as a worker gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Handed {
+    pub(crate) right: Right,
+    pub(crate) name: Option<String>,
+    pub(crate) payload: String,
+    pub(crate) failures: u32,
+    pub(crate) stalled: u32,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) header: Option<String>,
+}
+
+/// A job as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) state: JobState,
+    pub(crate) name: Option<String>,
+    pub(crate) payload: String,
+    pub(crate) attempts: u64,
+    pub(crate) failures: u32,
+    pub(crate) stalled: u32,
+    pub(crate) last_error: Option<String>,
+    pub(crate) worker: Option<usize>,
+    pub(crate) priority: i32,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) key: Option<String>,
+    pub(crate) header: Option<String>,
+    pub(crate) result: Option<String>,
+}
+
+impl Answer {
+    /// Whether it says that nothing was written. A claim that brought nothing may have set the marker, and a trim may
+    /// have forgotten silent workers: those don't say.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Enqueued(jobs) => !jobs.contains(&Admitted::New),
+            Self::Claimed { jobs, more } => jobs.is_empty() && !more,
+            Self::Settled(settled) => *settled != Settled::Accepted,
+            Self::Extended(leases) => !leases.contains(&Extended::Renewed),
+            Self::Promoted(count) => *count == 0,
+            Self::Reaped { recovered, dead } => recovered.is_empty() && dead.is_empty(),
+            Self::Revived(revived) => *revived != Revived::Revived,
+            Self::Removed(removed) => *removed != Removed::Removed,
+            Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) => true,
+            Self::Marker(was_there) => !was_there,
+            Self::Trimmed { .. } | Self::None => false,
+        }
+    }
+}

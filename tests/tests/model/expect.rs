@@ -1,0 +1,176 @@
+//! What the model says has to be on the server, and whether it is: every key, its type, its members, fields and scores, and
+//! nothing else.
+
+use std::collections::BTreeMap;
+
+use crate::facts::{Facts, Spot, row};
+use crate::model::{HEADER, Job, Model, Moment, NAME, Note, Place, key_text, payload, state_text};
+
+/// Between which two times of the server's clock each verb was carried out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Brackets(Vec<(i64, i64)>);
+
+impl Brackets {
+    /// Of the next verb.
+    pub(crate) fn push(&mut self, before: i64, after: i64) {
+        self.0.push((before, after));
+    }
+
+    /// Between which two times on the server's clock a moment has to be by now. The model's clock is ahead of the
+    /// server's by `clock`: all that time was made to pass by taking it off what is on the server.
+    pub(crate) fn of(&self, moment: Moment, clock: i64) -> (i64, i64) {
+        let (before, after) = self.0[moment.step as usize - 1];
+        (before + moment.at - clock, after + moment.at - clock)
+    }
+}
+
+enum Want {
+    Text(String),
+    /// A whole number of ms, and a fraction that says something of its own.
+    Time {
+        between: (i64, i64),
+        fraction: f64,
+    },
+    Note {
+        request: u64,
+        between: (i64, i64),
+        took: String,
+    },
+}
+
+impl Want {
+    fn fits(&self, value: &str) -> bool {
+        match self {
+            Self::Text(text) => text == value,
+            Self::Time { between: (from, to), fraction } => value.parse::<f64>().is_ok_and(|time| {
+                let ms = time.floor() as i64;
+                time - time.floor() == *fraction && (*from..=*to).contains(&ms)
+            }),
+            Self::Note { request, between: (from, to), took } => {
+                let mut parts = value.splitn(3, '|');
+                parts.next() == Some(&request.to_string())
+                    && parts.next().is_some_and(|at| at.parse().is_ok_and(|at: i64| (*from..=*to).contains(&at)))
+                    && parts.next() == Some(took)
+            }
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Time { between: (from, to), fraction } => format!("{from} to {to}, plus {fraction}"),
+            Self::Note { request, between: (from, to), took } => format!("{request}|{from} to {to}|{took}"),
+        }
+    }
+}
+
+/// Says where the server differs from the model, a line each.
+pub(crate) fn differences(model: &Model, brackets: &Brackets, facts: &Facts) -> Vec<String> {
+    let wanted = Wanted { model, brackets, wants: BTreeMap::new() }.all();
+    let mut lines = Vec::new();
+    for (spot, want) in &wanted {
+        match facts.0.get(spot) {
+            None => lines.push(format!("{spot} is missing; the model has {}", want.shown())),
+            Some(value) if !want.fits(value) => {
+                lines.push(format!("{spot} is {value}; the model has {}", want.shown()));
+            }
+            Some(_) => {}
+        }
+    }
+    let extra = facts.0.iter().filter(|(spot, _)| !wanted.contains_key(spot));
+    lines.extend(extra.map(|(spot, value)| format!("{spot} is {value}; the model has none")));
+    lines
+}
+
+struct Wanted<'a> {
+    model: &'a Model,
+    brackets: &'a Brackets,
+    wants: BTreeMap<Spot, Want>,
+}
+
+impl Wanted<'_> {
+    fn all(mut self) -> BTreeMap<Spot, Want> {
+        let model = self.model;
+        for (slot, job) in &model.jobs {
+            let id = format!("{slot:?}");
+            match job.place {
+                Place::Pending => self.text("pending", "zset", &id, &job.priority),
+                Place::Active { until } => self.time("active", &id, until, 0.0),
+                Place::Scheduled { due } => self.time("schedule", &id, due, 0.0),
+                Place::Dead { since } => self.time("dead", &id, since, 0.0),
+            }
+            self.row(&row(*slot), job);
+        }
+        for (slot, finished) in &model.done {
+            // The fraction tells which token completed the job; a whole number says that none did.
+            let fraction = finished.token.map_or(0.0, |token| (token % 1023 + 1) as f64 / 1024.0);
+            self.time("done", &format!("{slot:?}"), finished.until, fraction);
+        }
+        for (slot, (result, _)) in &model.results {
+            let key = format!("{}:result", row(*slot));
+            self.text(&key, "string", "", result);
+            self.text(&key, "(expires)", "", &"");
+        }
+        for (key, holder) in &model.keys {
+            self.text(&format!("de:{}", key_text(*key)), "string", "", &format!("{holder:?}"));
+        }
+        for (worker, note) in model.workers.iter().enumerate().filter_map(|(n, w)| Some((n, w.note.as_ref()?))) {
+            self.note(worker, note);
+        }
+        if model.marker {
+            self.text("marker", "zset", "0", &0);
+        }
+        if model.paused {
+            self.text("meta", "hash", "paused", &1);
+        }
+        for (key, count) in [("metrics:completed", model.completed), ("metrics:failed", model.failed)] {
+            if count > 0 {
+                self.text(key, "hash", "count", &count);
+            }
+        }
+        self.wants
+    }
+
+    fn row(&mut self, row: &str, job: &Job) {
+        let mut field = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                self.text(row, "hash", name, &value);
+            }
+        };
+        field("state", Some(state_text(job.place).to_owned()));
+        field("attempts", Some(job.attempts.to_string()));
+        field("payload", Some(payload(job)));
+        field("name", Some(NAME.to_owned()));
+        field("max_attempts", job.max_attempts.map(|max| max.to_string()));
+        field("headers", job.header.then(|| format!("{{\"origin\":\"{HEADER}\"}}")));
+        field("priority", (job.priority != 0).then(|| job.priority.to_string()));
+        field("did", job.key.map(key_text));
+        field("failures", (job.failures > 0).then(|| job.failures.to_string()));
+        field("stalled", (job.stalled > 0).then(|| job.stalled.to_string()));
+        field("last_error", job.last_error.clone());
+        field("worker", job.worker.map(|worker| format!("w{worker}")));
+        field("reaped", job.reaped.map(|token| token.to_string()));
+        field("settled", job.settled.clone());
+    }
+
+    fn note(&mut self, worker: usize, note: &Note) {
+        let took: Vec<String> = note.took.iter().map(|(slot, token)| format!("{slot:?}:{token}")).collect();
+        let between = self.brackets.of(note.at, self.model.clock);
+        let want = Want::Note { request: note.request, between, took: took.join("|") };
+        self.want("claims", "hash", &format!("w{worker}"), want);
+    }
+
+    fn time(&mut self, key: &str, name: &str, moment: Moment, fraction: f64) {
+        let between = self.brackets.of(moment, self.model.clock);
+        self.want(key, "zset", name, Want::Time { between, fraction });
+    }
+
+    fn text(&mut self, key: &str, kind: &str, name: &str, value: &impl ToString) {
+        self.want(key, kind, name, Want::Text(value.to_string()));
+    }
+
+    fn want(&mut self, key: &str, kind: &str, name: &str, want: Want) {
+        let spot = Spot { key: key.to_owned(), kind: kind.to_owned(), name: name.to_owned() };
+        self.wants.insert(spot, want);
+    }
+}

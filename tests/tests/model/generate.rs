@@ -1,0 +1,187 @@
+//! Random sequences: what comes next is chosen by where the model stands, so that most verbs find something to do.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest_state_machine::ReferenceStateMachine;
+
+use crate::model::{Model, Place};
+use crate::verb::{HALF_HOUR, HOUR, Right, Settling, Shelf, Slot, Spec, Verb, WORKERS, When};
+
+#[derive(Debug)]
+pub(crate) struct Machine;
+
+impl ReferenceStateMachine for Machine {
+    type State = Model;
+    type Transition = Verb;
+
+    fn init_state() -> BoxedStrategy<Model> {
+        Just(Model::default()).boxed()
+    }
+
+    fn transitions(model: &Model) -> BoxedStrategy<Verb> {
+        let right = right(model);
+        let (go_on, pause) = if model.paused { (16, 1) } else { (1, 1) };
+        // What finds nothing to do is tried, too, but not as often.
+        let waits = if model.paused || model.pending().is_empty() { 4 } else { 20 };
+        let held = model.jobs.values().any(|job| matches!(job.place, Place::Active { .. }) || job.reaped.is_some());
+        let settles = if held { 3 } else { 1 };
+        let expired = if model.active().iter().any(|(until, _)| *until <= model.now()) { 24 } else { 2 };
+        let due = if model.scheduled().iter().any(|(due, _)| *due <= model.now()) { 12 } else { 2 };
+        let passes = if model.active().is_empty() { 6 } else { 14 };
+        let died = if model.dead().is_empty() { 1 } else { 5 };
+        let trims = 2 + 3 * model.dead().len() as u32;
+        let repeats = repeats(model);
+        prop_oneof![
+            8 => spec(model).prop_map(Verb::Enqueue),
+            4 => proptest::collection::vec(spec(model), 0..5).prop_map(Verb::EnqueueMany),
+            waits => claim(),
+            4 * settles => complete(right.clone()),
+            7 * settles => settle(right.clone()),
+            repeats.0 => repeats.1,
+            2 * settles => (proptest::collection::vec(right, 1..4), hours(1..4)).prop_map(|(rights, term)| Verb::Extend { rights, term }),
+            due => Just(Verb::Promote),
+            expired => select(vec![Some(3), None, Some(2), None, Some(1), Some(0)]).prop_map(|max_stalled| Verb::Reap { max_stalled }),
+            died => dead_or_any(model).prop_map(Verb::Revive),
+            3 => any_slot().prop_map(Verb::Remove),
+            trims => trim(),
+            passes => (1..5_i64).prop_map(|n| Verb::Advance(n * HALF_HOUR)),
+            pause => Just(Verb::Pause(true)),
+            go_on => Just(Verb::Pause(false)),
+            4 => Just(Verb::TakeMarker),
+            1 => (0..WORKERS).prop_map(|worker| Verb::Leave { worker }),
+            1 => Just(Verb::Counts),
+            2 => any_slot().prop_map(Verb::Look),
+            2 => list(),
+        ]
+        .boxed()
+    }
+
+    fn apply(mut model: Model, verb: &Verb) -> Model {
+        model.apply(verb);
+        model
+    }
+}
+
+fn any_slot() -> impl Strategy<Value = Slot> + Clone {
+    select(Slot::all().collect::<Vec<_>>())
+}
+
+fn dead_or_any(model: &Model) -> impl Strategy<Value = Slot> + Clone + use<> {
+    let dead = model.dead().into_iter().map(|(_, slot)| slot);
+    // Each of the dead several times, to be drawn more often.
+    let dead = dead.flat_map(|slot| [slot; 6]);
+    select(dead.chain(Slot::all()).collect::<Vec<_>>())
+}
+
+fn hours(range: std::ops::Range<i64>) -> impl Strategy<Value = i64> + Clone {
+    range.prop_map(|hours| hours * HOUR)
+}
+
+/// Ids that are free are drawn more often than such as are taken.
+fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
+    let now = model.now();
+    let free = Slot::all().filter(|slot| {
+        !model.jobs.contains_key(slot) && model.done.get(slot).is_none_or(|finished| finished.until <= now)
+    });
+    let slots: Vec<Slot> = free.flat_map(|slot| [slot; 4]).chain(Slot::all()).collect();
+    let when = prop_oneof![
+        6 => Just(When::Now),
+        3 => hours(0..4).prop_map(When::After),
+        // Off the hours by half of one: what is due at a time of the caller must not meet what is due after a wait
+        // within the same call, since which of the two comes first depends on the ms.
+        1 => select(vec![-1, 1, 3]).prop_map(|halves| When::At(halves * HALF_HOUR)),
+    ];
+    let key = prop_oneof![2 => Just(None), 1 => (0..3_u8).prop_map(Some)];
+    let max_attempts = prop_oneof![3 => Just(None), 1 => select(vec![1, 7, u32::MAX]).prop_map(Some)];
+    let priority = select(vec![0, 0, 0, -1, 2, i32::MIN, i32::MAX]);
+    let fields = (0..2_u8, key, when, priority, max_attempts, proptest::bool::weighted(0.2));
+    (select(slots), fields).prop_map(|(slot, (payload, key, when, priority, max_attempts, header))| Spec {
+        slot,
+        payload,
+        key,
+        when,
+        priority,
+        max_attempts,
+        header,
+    })
+}
+
+fn claim() -> impl Strategy<Value = Verb> {
+    (0..WORKERS, 1..5_usize, hours(1..4), proptest::bool::weighted(0.15))
+        .prop_map(|(worker, max, lease, lost)| Verb::Claim { worker, max, lease, lost })
+}
+
+/// The tokens that hold are drawn most often; then those that once held, or never did.
+fn right(model: &Model) -> impl Strategy<Value = Right> + Clone + use<> {
+    let mut rights = Vec::new();
+    let mut add = |times: usize, slot: Slot, token: u64| rights.extend(vec![Right { slot, token }; times]);
+    for (slot, job) in &model.jobs {
+        let times = match job.place {
+            _ if job.reaped.is_some() => 30,
+            Place::Active { .. } => 12,
+            _ => 4,
+        };
+        add(times, *slot, job.attempts);
+        add(1, *slot, job.attempts + 1);
+        add(1, *slot, job.attempts.saturating_sub(1));
+    }
+    for slot in model.done.keys() {
+        let last = model.handed.get(slot).copied().unwrap_or(0);
+        add(2, *slot, last);
+        add(1, *slot, last + 1);
+    }
+    // Of no job, or of one that never had such a token.
+    add(1, Slot(0), 1);
+    add(1, Slot(7), 2);
+    select(rights)
+}
+
+fn complete(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
+    let result = prop_oneof![1 => Just(None), 1 => (0..9_u8).prop_map(Some)];
+    (right, select(vec![HOUR, 0, HALF_HOUR, 3 * HOUR]), result).prop_map(|(right, retention, result)| Verb::Complete {
+        right,
+        retention,
+        result,
+    })
+}
+
+fn settle(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
+    let how = prop_oneof![
+        4 => (hours(0..4), 0..9_u8).prop_map(|(delay, error)| Settling::Retry { delay, error }),
+        4 => (0..9_u8).prop_map(|error| Settling::Bury { error }),
+        2 => hours(0..4).prop_map(|delay| Settling::Snooze { delay }),
+        3 => Just(Settling::Release),
+    ];
+    (right, how).prop_map(|(right, how)| Verb::Settle { right, how })
+}
+
+/// The same settle again, as by a worker whose first try was carried out and whose answer was lost; and how often.
+fn repeats(model: &Model) -> (u32, BoxedStrategy<Verb>) {
+    let mut verbs = Vec::new();
+    for (slot, job) in &model.jobs {
+        let Some((verb, token)) = job.settled.as_ref().and_then(|settled| settled.split_once(' ')) else { continue };
+        let how = match verb {
+            "retry" => Settling::Retry { delay: HOUR, error: 9 },
+            "bury" => Settling::Bury { error: 9 },
+            "snooze" => Settling::Snooze { delay: HOUR },
+            _ => Settling::Release,
+        };
+        let right = Right { slot: *slot, token: token.parse().unwrap_or(0) };
+        verbs.push(Verb::Settle { right, how });
+    }
+    for (slot, finished) in &model.done {
+        let token = finished.token.unwrap_or(1);
+        verbs.push(Verb::Complete { right: Right { slot: *slot, token }, retention: HOUR, result: Some(9) });
+    }
+    if verbs.is_empty() { (1, Just(Verb::Promote).boxed()) } else { (6, select(verbs).boxed()) }
+}
+
+fn trim() -> impl Strategy<Value = Verb> {
+    (select(vec![2 * HOUR, HOUR, HALF_HOUR, 0]), select(vec![1000, 3, 2, 1, 1, 0]))
+        .prop_map(|(age, count)| Verb::Trim { age, count })
+}
+
+fn list() -> impl Strategy<Value = Verb> {
+    let shelf = select(vec![Shelf::Pending, Shelf::Active, Shelf::Scheduled, Shelf::Dead, Shelf::Finished]);
+    (shelf, 0..3_u64, 1..4_usize).prop_map(|(shelf, offset, count)| Verb::List { shelf, offset, count })
+}

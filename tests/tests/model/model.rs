@@ -1,0 +1,200 @@
+//! The model: one queue as `docs/lifecycle.md` describes it, in plain Rust and with a clock of its own.
+//!
+//! It knows no script and no key. Each verb answers what the server has to answer, and changes the model as the server has
+//! to change.
+
+mod admit;
+mod claim;
+mod look;
+mod moment;
+mod settle;
+mod sweep;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub(crate) use self::look::{key_text, payload, state_text};
+pub(crate) use self::moment::Moment;
+pub(crate) use self::settle::error_text;
+use crate::answer::Answer;
+use crate::verb::{Slot, Verb, WORKERS};
+
+/// The name of the jobs' type.
+pub(crate) const NAME: &str = "model";
+
+/// The value of the one header that a job may have; its name is `origin`.
+pub(crate) const HEADER: &str = "north";
+
+#[derive(Clone, Default)]
+pub(crate) struct Model {
+    /// How many verbs there were.
+    pub(crate) step: u32,
+    /// How long the queue has been there, in ms.
+    pub(crate) clock: i64,
+    pub(crate) jobs: BTreeMap<Slot, Job>,
+    /// The finished, as long as they are remembered.
+    pub(crate) done: BTreeMap<Slot, Finished>,
+    pub(crate) results: BTreeMap<Slot, (u8, Moment)>,
+    /// Who holds which deduplication key.
+    pub(crate) keys: BTreeMap<u8, Slot>,
+    pub(crate) workers: [Worker; WORKERS],
+    /// Whether a waiting worker would be woken.
+    pub(crate) marker: bool,
+    pub(crate) paused: bool,
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+    /// What the last verb told those who listen.
+    pub(crate) events: Vec<(&'static str, Slot)>,
+    /// Every token that was ever handed out.
+    pub(crate) handed: BTreeMap<Slot, u64>,
+}
+
+/// A job that hasn't finished.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) place: Place,
+    pub(crate) payload: u8,
+    pub(crate) key: Option<u8>,
+    pub(crate) priority: i32,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) header: bool,
+    /// How often it was claimed: the token of its last claim.
+    pub(crate) attempts: u64,
+    pub(crate) failures: u32,
+    pub(crate) stalled: u32,
+    pub(crate) last_error: Option<String>,
+    pub(crate) worker: Option<usize>,
+    /// The reaper took it from the holder of this token, and nobody has it yet.
+    pub(crate) reaped: Option<u64>,
+    /// What happened last outside of a claim, and under which token: a caller who repeats it is told so.
+    pub(crate) settled: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Pending,
+    Active { until: Moment },
+    Scheduled { due: Moment },
+    Dead { since: Moment },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    /// From then on it may be forgotten.
+    pub(crate) until: Moment,
+    /// The token of the one who completed it; none if it was deleted.
+    pub(crate) token: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Worker {
+    /// The number of its latest claim.
+    pub(crate) request: u64,
+    /// Whether the answer to that claim is still owed.
+    pub(crate) owed: bool,
+    /// The last claim that brought it something, as the server remembers it.
+    pub(crate) note: Option<Note>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Note {
+    pub(crate) request: u64,
+    pub(crate) at: Moment,
+    pub(crate) took: Vec<(Slot, u64)>,
+}
+
+/// Short, since it is written beside the seeds of sequences that failed.
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a queue of {} jobs", self.jobs.len())
+    }
+}
+
+impl Model {
+    pub(crate) fn apply(&mut self, verb: &Verb) -> Answer {
+        self.step += 1;
+        self.events.clear();
+        match verb {
+            Verb::Enqueue(spec) => self.enqueue(std::slice::from_ref(spec)),
+            Verb::EnqueueMany(specs) => self.enqueue(specs),
+            Verb::Claim { worker, max, lease, lost } => self.claim(*worker, *max, *lease, *lost),
+            Verb::Leave { worker } => self.leave(*worker),
+            Verb::Complete { right, retention, result } => Answer::Settled(self.complete(*right, *retention, *result)),
+            Verb::Settle { right, how } => Answer::Settled(self.settle(*right, *how)),
+            Verb::Extend { rights, term } => self.extend(rights, *term),
+            Verb::Promote => self.promote(),
+            Verb::Reap { max_stalled } => self.reap(*max_stalled),
+            Verb::Revive(slot) => Answer::Revived(self.revive(*slot)),
+            Verb::Remove(slot) => Answer::Removed(self.remove(*slot)),
+            Verb::Trim { age, count } => self.trim(*age, *count),
+            Verb::Counts => self.counts(),
+            Verb::Look(slot) => self.look(*slot),
+            Verb::List { shelf, offset, count } => self.list(*shelf, *offset, *count),
+            Verb::Pause(paused) => {
+                self.paused = *paused;
+                Answer::None
+            }
+            Verb::TakeMarker => Answer::Marker(std::mem::take(&mut self.marker)),
+            Verb::Advance(wait) => self.advance(*wait),
+        }
+    }
+
+    /// The present, and the moment after a wait.
+    pub(crate) fn now(&self) -> Moment {
+        self.after(0)
+    }
+
+    pub(crate) fn after(&self, wait: i64) -> Moment {
+        Moment { at: self.clock + wait, step: self.step }
+    }
+
+    fn advance(&mut self, wait: i64) -> Answer {
+        self.clock += wait;
+        let now = self.now();
+        self.results.retain(|_, (_, until)| *until > now);
+        Answer::None
+    }
+
+    /// Puts a job where it can be claimed, which wakes a worker.
+    fn put_waiting(&mut self, slot: Slot) {
+        if let Some(job) = self.jobs.get_mut(&slot) {
+            job.place = Place::Pending;
+            self.marker = true;
+        }
+    }
+
+    /// Puts a job on the schedule. Who sleeps until the next one is due has to learn of an earlier one.
+    fn put_scheduled(&mut self, slot: Slot, due: Moment) {
+        if let Some(job) = self.jobs.get_mut(&slot) {
+            job.place = Place::Scheduled { due };
+        }
+        if self.scheduled().first().is_some_and(|(_, first)| *first == slot) {
+            self.marker = true;
+        }
+    }
+
+    /// Makes a job a dead letter, which frees its key.
+    fn put_dead(&mut self, slot: Slot) {
+        let since = self.now();
+        if let Some(job) = self.jobs.get_mut(&slot) {
+            job.place = Place::Dead { since };
+        }
+        self.release_key(slot);
+        self.failed += 1;
+        self.events.push(("dead", slot));
+    }
+
+    /// Frees the deduplication key that a job holds. One that it had and another job has by now is no concern of it.
+    fn release_key(&mut self, slot: Slot) {
+        self.keys.retain(|_, holder| *holder != slot);
+    }
+
+    /// Deletes a job, and remembers its id for a while.
+    fn forget(&mut self, slot: Slot, remembered: Option<Finished>) {
+        self.release_key(slot);
+        self.jobs.remove(&slot);
+        if let Some(finished) = remembered {
+            self.done.insert(slot, finished);
+        }
+    }
+}

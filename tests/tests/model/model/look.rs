@@ -1,0 +1,134 @@
+//! What can be seen from outside.
+
+use emq::JobState;
+
+use super::{HEADER, Job, Model, Moment, NAME, Place};
+use crate::answer::{Answer, Record};
+use crate::verb::{Shelf, Slot};
+
+impl Model {
+    /// What can be claimed, in the order in which it will be.
+    pub(crate) fn pending(&self) -> Vec<Slot> {
+        let mut pending: Vec<_> = self.jobs.iter().filter(|(_, job)| job.place == Place::Pending).collect();
+        pending.sort_by_key(|(slot, job)| (job.priority, **slot));
+        pending.into_iter().map(|(slot, _)| *slot).collect()
+    }
+
+    /// Who runs, the lease that ends first in front.
+    pub(crate) fn active(&self) -> Vec<(Moment, Slot)> {
+        self.by_moment(|place| if let Place::Active { until } = place { Some(until) } else { None })
+    }
+
+    /// What is scheduled, the next in front.
+    pub(crate) fn scheduled(&self) -> Vec<(Moment, Slot)> {
+        self.by_moment(|place| if let Place::Scheduled { due } = place { Some(due) } else { None })
+    }
+
+    /// The dead letters, the oldest in front.
+    pub(crate) fn dead(&self) -> Vec<(Moment, Slot)> {
+        self.by_moment(|place| if let Place::Dead { since } = place { Some(since) } else { None })
+    }
+
+    fn by_moment(&self, moment: impl Fn(Place) -> Option<Moment>) -> Vec<(Moment, Slot)> {
+        let mut found: Vec<_> = self.jobs.iter().filter_map(|(slot, job)| Some((moment(job.place)?, *slot))).collect();
+        found.sort_unstable();
+        found
+    }
+
+    pub(super) fn counts(&self) -> Answer {
+        Answer::Counts {
+            pending: self.pending().len(),
+            active: self.active().len(),
+            scheduled: self.scheduled().len(),
+            dead: self.dead().len(),
+            remembered: self.done.len(),
+            completed: self.completed,
+            failed: self.failed,
+            paused: self.paused,
+        }
+    }
+
+    pub(super) fn look(&self, slot: Slot) -> Answer {
+        if let Some(job) = self.jobs.get(&slot) {
+            let state = state(job.place);
+            let record = Record {
+                state,
+                name: Some(NAME.to_owned()),
+                payload: payload(job),
+                attempts: job.attempts,
+                failures: job.failures,
+                stalled: job.stalled,
+                last_error: job.last_error.clone(),
+                worker: job.worker,
+                priority: job.priority,
+                max_attempts: job.max_attempts,
+                key: job.key.map(key_text),
+                header: job.header.then(|| HEADER.to_owned()),
+                result: None,
+            };
+            return Answer::Looked(Some(state), Some(Box::new(record)));
+        }
+        if !self.done.contains_key(&slot) {
+            return Answer::Looked(None, None);
+        }
+        let record = Record {
+            state: JobState::Finished,
+            name: None,
+            payload: String::new(),
+            attempts: 0,
+            failures: 0,
+            stalled: 0,
+            last_error: None,
+            worker: None,
+            priority: 0,
+            max_attempts: None,
+            key: None,
+            header: None,
+            result: self.results.get(&slot).map(|(result, _)| result.to_string()),
+        };
+        Answer::Looked(Some(JobState::Finished), Some(Box::new(record)))
+    }
+
+    pub(super) fn list(&self, shelf: Shelf, offset: u64, count: usize) -> Answer {
+        let slots = |listed: Vec<(Moment, Slot)>| listed.into_iter().map(|(_, slot)| slot).collect();
+        let listed: Vec<Slot> = match shelf {
+            Shelf::Pending => self.pending(),
+            Shelf::Active => slots(self.active()),
+            Shelf::Scheduled => slots(self.scheduled()),
+            Shelf::Dead => slots(self.dead()),
+            Shelf::Finished => {
+                let mut finished: Vec<_> = self.done.iter().map(|(slot, finished)| (finished.until, *slot)).collect();
+                finished.sort_unstable();
+                slots(finished)
+            }
+        };
+        Answer::Listed(listed.into_iter().skip(offset as usize).take(count).collect())
+    }
+}
+
+fn state(place: Place) -> JobState {
+    match place {
+        Place::Pending => JobState::Pending,
+        Place::Active { .. } => JobState::Active,
+        Place::Scheduled { .. } => JobState::Scheduled,
+        Place::Dead { .. } => JobState::Dead,
+    }
+}
+
+/// What the row of a job says of its place.
+pub(crate) fn state_text(place: Place) -> &'static str {
+    match place {
+        Place::Pending => "pending",
+        Place::Active { .. } => "active",
+        Place::Scheduled { .. } => "scheduled",
+        Place::Dead { .. } => "dead",
+    }
+}
+
+pub(crate) fn payload(job: &Job) -> String {
+    format!("{{\"n\":{}}}", job.payload)
+}
+
+pub(crate) fn key_text(key: u8) -> String {
+    format!("k{key}")
+}

@@ -1,0 +1,71 @@
+//! What the holder of a job does with it, and what those are told who hold it no more.
+
+use emq::Settled;
+
+use super::{Finished, Model};
+use crate::verb::{Right, Settling};
+
+/// How many tokens a completion marker can tell apart.
+const MARKS: u64 = 1023;
+
+impl Model {
+    pub(super) fn complete(&mut self, right: Right, retention: i64, result: Option<u8>) -> Settled {
+        let Right { slot, token } = right;
+        if !self.jobs.contains_key(&slot) {
+            return match self.done.get(&slot) {
+                Some(Finished { token: Some(by), .. }) if by % MARKS == token % MARKS => Settled::Repeated,
+                Some(_) => Settled::Stale,
+                None => Settled::Gone,
+            };
+        }
+        if !self.holds(right) {
+            return Settled::Stale;
+        }
+        self.forget(slot, Some(Finished { until: self.after(retention), token: Some(token) }));
+        if let (Some(result), true) = (result, retention > 0) {
+            self.results.insert(slot, (result, self.after(retention)));
+        }
+        self.completed += 1;
+        self.events.push(("completed", slot));
+        Settled::Accepted
+    }
+
+    pub(super) fn settle(&mut self, right: Right, how: Settling) -> Settled {
+        let Right { slot, token } = right;
+        let settled = match how {
+            Settling::Retry { .. } => format!("retry {token}"),
+            Settling::Bury { .. } => format!("bury {token}"),
+            Settling::Snooze { .. } => format!("snooze {token}"),
+            Settling::Release => format!("release {token}"),
+        };
+        let holds = self.holds(right);
+        let Some(job) = self.jobs.get_mut(&slot) else { return Settled::Gone };
+        if !holds {
+            let repeated = job.attempts == token && job.settled.as_ref() == Some(&settled);
+            return if repeated { Settled::Repeated } else { Settled::Stale };
+        }
+        job.settled = Some(settled);
+        job.worker = None;
+        job.reaped = None;
+        if let Settling::Retry { error, .. } | Settling::Bury { error } = how {
+            job.failures += 1;
+            job.last_error = Some(error_text(error));
+        }
+        match how {
+            Settling::Retry { delay, .. } | Settling::Snooze { delay } => self.put_scheduled(slot, self.after(delay)),
+            Settling::Bury { .. } => self.put_dead(slot),
+            Settling::Release => self.put_waiting(slot),
+        }
+        Settled::Accepted
+    }
+
+    /// Whether the token holds the job: it is active under it, or the reaper took it back and nobody claimed it since.
+    pub(super) fn holds(&self, right: Right) -> bool {
+        let reaped = self.jobs.get(&right.slot).is_some_and(|job| job.reaped == Some(right.token));
+        self.holds_a_lease(right) || reaped
+    }
+}
+
+pub(crate) fn error_text(error: u8) -> String {
+    format!("error {error}")
+}

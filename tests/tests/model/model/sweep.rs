@@ -1,0 +1,94 @@
+//! What the beat and operators do.
+
+use emq::{Removed, Revived};
+
+use super::{Finished, Model, Moment, Place};
+use crate::answer::Answer;
+use crate::verb::{HOUR, Slot};
+
+/// For how long the id of a deleted job stays taken, and for how long a silent worker's last claim is kept.
+const KEPT: i64 = HOUR;
+
+impl Model {
+    pub(super) fn promote(&mut self) -> Answer {
+        let now = self.now();
+        let due: Vec<Slot> =
+            self.scheduled().into_iter().filter(|(due, _)| *due <= now).map(|(_, slot)| slot).collect();
+        due.iter().for_each(|slot| self.put_waiting(*slot));
+        Answer::Promoted(due.len() as u64)
+    }
+
+    pub(super) fn reap(&mut self, max_stalled: Option<u32>) -> Answer {
+        let now = self.now();
+        let expired: Vec<(Moment, Slot)> = self.active().into_iter().filter(|(until, _)| *until <= now).collect();
+        let (mut recovered, mut dead) = (Vec::new(), Vec::new());
+        for (_, slot) in expired {
+            let Some(job) = self.jobs.get_mut(&slot) else { continue };
+            job.stalled += 1;
+            job.worker = None;
+            job.settled = None;
+            if max_stalled.is_some_and(|max| job.stalled >= max) {
+                job.last_error = Some("stalled".to_owned());
+                self.put_dead(slot);
+                dead.push(slot);
+            } else {
+                job.reaped = Some(job.attempts);
+                self.put_waiting(slot);
+                self.events.push(("stalled", slot));
+                recovered.push(slot);
+            }
+        }
+        Answer::Reaped { recovered, dead }
+    }
+
+    pub(super) fn revive(&mut self, slot: Slot) -> Revived {
+        let Some(job) = self.jobs.get_mut(&slot) else { return Revived::Gone };
+        if !matches!(job.place, Place::Dead { .. }) {
+            return Revived::NotDead;
+        }
+        job.failures = 0;
+        job.stalled = 0;
+        job.settled = Some("revive".to_owned());
+        if let Some(key) = job.key {
+            self.keys.entry(key).or_insert(slot);
+        }
+        self.put_waiting(slot);
+        Revived::Revived
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) -> Removed {
+        let Some(job) = self.jobs.get(&slot) else { return Removed::Gone };
+        if matches!(job.place, Place::Active { .. }) {
+            return Removed::Active;
+        }
+        // Under an id that comes again, tokens begin at 1 again: only one that nobody ever had a token of is free at once.
+        let was_claimed = job.attempts > 0;
+        self.forget(slot, was_claimed.then(|| self.deleted()));
+        Removed::Removed
+    }
+
+    pub(super) fn trim(&mut self, age: i64, count: u64) -> Answer {
+        let now = self.now();
+        let before = self.done.len();
+        self.done.retain(|_, finished| finished.until > now);
+        let forgotten = (before - self.done.len()) as u64;
+
+        let letters = self.dead();
+        let over = (letters.len() as u64).saturating_sub(count);
+        let going: Vec<Slot> = if over > 0 {
+            letters.iter().take(over as usize).map(|(_, slot)| *slot).collect()
+        } else {
+            letters.iter().filter(|(since, _)| since.at + age <= now.at).map(|(_, slot)| *slot).collect()
+        };
+        going.iter().for_each(|slot| self.forget(*slot, Some(self.deleted())));
+
+        for worker in &mut self.workers {
+            worker.note.take_if(|note| note.at.at + KEPT <= now.at);
+        }
+        Answer::Trimmed { forgotten, dead: going.len() as u64, more: over > 0 }
+    }
+
+    fn deleted(&self) -> Finished {
+        Finished { until: self.after(KEPT), token: None }
+    }
+}

@@ -1,0 +1,274 @@
+//! Carries out a verb through the public API.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use emq::{Admission, Batch, Claimed, Completion, Draft, EnqueueError, Job, Keep, Lease, Place, Stored, Ticket};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{Admitted, Answer, Handed, Record};
+use crate::bench::{Stage, ms};
+use crate::model::{HEADER, NAME, error_text};
+use crate::verb::{Right, Settling, Shelf, Slot, Spec, Verb, When};
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Work {
+    n: u8,
+}
+
+impl Job for Work {
+    const NAME: &'static str = NAME;
+}
+
+/// What a call answered, and how long there is nothing to do, if it says that.
+pub(crate) type Played = (Answer, Option<Option<Duration>>);
+
+/// A call that fails: no verb of a sequence may.
+fn failed(error: impl std::fmt::Display) -> String {
+    format!("it failed: {error}")
+}
+
+impl Stage<'_> {
+    pub(crate) async fn play(&mut self, verb: &Verb) -> Result<Played, String> {
+        let answer = match verb {
+            Verb::Enqueue(spec) => Answer::Enqueued(vec![self.admitted(self.enqueue(spec).await)?]),
+            Verb::EnqueueMany(specs) => self.enqueue_many(specs).await?,
+            Verb::Claim { worker, max, lease, lost } => return self.claim(*worker, *max, *lease, *lost).await,
+            Verb::Leave { worker } => {
+                if let Some(claimer) = self.renew(*worker) {
+                    claimer.leave().await.map_err(failed)?;
+                }
+                Answer::None
+            }
+            Verb::Complete { right, retention, result } => {
+                let completion = match result {
+                    Some(result) => Completion::of(result).map_err(failed)?,
+                    None => Completion::empty(),
+                };
+                let settled = self.queue.complete_for(&self.lease(*right), completion, ms(*retention)).await;
+                Answer::Settled(settled.map_err(failed)?)
+            }
+            Verb::Settle { right, how } => {
+                let lease = self.lease(*right);
+                let settled = match how {
+                    Settling::Retry { delay, error } => self.queue.retry(&lease, ms(*delay), &error_text(*error)).await,
+                    Settling::Bury { error } => self.queue.bury(&lease, &error_text(*error)).await,
+                    Settling::Snooze { delay } => self.queue.snooze(&lease, ms(*delay)).await,
+                    Settling::Release => self.queue.release(&lease).await,
+                };
+                Answer::Settled(settled.map_err(failed)?)
+            }
+            Verb::Extend { rights, term } => {
+                let leases: Vec<Lease> = rights.iter().map(|right| self.lease(*right)).collect();
+                Answer::Extended(self.queue.extend(&leases, ms(*term)).await.map_err(failed)?)
+            }
+            Verb::Promote => {
+                let promoted = self.queue.promote().await.map_err(failed)?;
+                none_dropped(promoted.dropped)?;
+                return Ok((Answer::Promoted(promoted.count), Some(promoted.next_due)));
+            }
+            Verb::Reap { max_stalled } => {
+                let reaped = self.queue.reap(*max_stalled).await.map_err(failed)?;
+                none_dropped(reaped.dropped)?;
+                if reaped.more {
+                    return Err("it left leases that ran out".to_owned());
+                }
+                Answer::Reaped { recovered: self.slots(reaped.recovered)?, dead: self.slots(reaped.dead)? }
+            }
+            Verb::Revive(slot) => Answer::Revived(self.queue.revive(self.id(*slot)).await.map_err(failed)?),
+            Verb::Remove(slot) => Answer::Removed(self.queue.remove(self.id(*slot)).await.map_err(failed)?),
+            Verb::Trim { age, count } => {
+                let trimmed = self.queue.trim(Keep { age: ms(*age), count: *count }).await.map_err(failed)?;
+                Answer::Trimmed { forgotten: trimmed.forgotten, dead: trimmed.dead, more: trimmed.more }
+            }
+            Verb::Counts => {
+                let counts = self.queue.counts().await.map_err(failed)?;
+                Answer::Counts {
+                    pending: counts.pending as usize,
+                    active: counts.active as usize,
+                    scheduled: counts.scheduled as usize,
+                    dead: counts.dead as usize,
+                    remembered: counts.remembered as usize,
+                    completed: counts.completed,
+                    failed: counts.failed,
+                    paused: counts.paused,
+                }
+            }
+            Verb::Look(slot) => {
+                let state = self.queue.state(self.id(*slot)).await.map_err(failed)?;
+                let stored = self.queue.get(self.id(*slot)).await.map_err(failed)?;
+                let record = stored.map(|stored| self.record(*slot, stored)).transpose()?;
+                Answer::Looked(state, record.map(Box::new))
+            }
+            Verb::List { shelf, offset, count } => self.list(*shelf, *offset, *count).await?,
+            Verb::Pause(paused) => {
+                let meta = format!("{}meta", self.prefix);
+                let words = if *paused { format!("HSET {meta} paused 1") } else { format!("HDEL {meta} paused") };
+                self.raw.line(&words).await;
+                Answer::None
+            }
+            Verb::TakeMarker => {
+                let taken = self.raw.line(&format!("ZPOPMIN {}marker", self.prefix)).await;
+                Answer::Marker(!taken.items().is_empty())
+            }
+            Verb::Advance(wait) => {
+                self.advance(*wait).await;
+                Answer::None
+            }
+        };
+        Ok((answer, None))
+    }
+
+    async fn enqueue(&self, spec: &Spec) -> Result<Ticket, EnqueueError> {
+        let mut enqueue = self.queue.enqueue(Work { n: spec.payload }).id(self.id(spec.slot)).priority(spec.priority);
+        if let Some(key) = spec.key {
+            enqueue = enqueue.unique(format!("k{key}"));
+        }
+        enqueue = match spec.when {
+            When::Now => enqueue,
+            When::After(wait) => enqueue.delay(ms(wait)),
+            When::At(wait) => enqueue.at(UNIX_EPOCH + Duration::from_millis((self.now + wait).unsigned_abs())),
+        };
+        if let Some(max) = spec.max_attempts {
+            enqueue = enqueue.max_attempts(max);
+        }
+        if spec.header {
+            enqueue = enqueue.header("origin", HEADER);
+        }
+        enqueue.await
+    }
+
+    async fn enqueue_many(&self, specs: &[Spec]) -> Result<Answer, String> {
+        let outcomes = match self.client.enqueue_many(specs.iter().map(|spec| self.draft(spec))).await {
+            Ok(tickets) => tickets.into_iter().map(Ok).collect(),
+            Err(error) => error.outcomes,
+        };
+        let admitted: Result<_, _> = outcomes.into_iter().map(|outcome| self.admitted(outcome)).collect();
+        Ok(Answer::Enqueued(admitted?))
+    }
+
+    fn draft(&self, spec: &Spec) -> Draft<Work> {
+        let mut draft = Draft::of(Work { n: spec.payload }).queue(self.queue.name().as_str());
+        draft = draft.id(self.id(spec.slot)).priority(spec.priority);
+        if let Some(key) = spec.key {
+            draft = draft.unique(format!("k{key}"));
+        }
+        draft = match spec.when {
+            When::Now => draft,
+            When::After(wait) => draft.delay(ms(wait)),
+            When::At(wait) => draft.at(UNIX_EPOCH + Duration::from_millis((self.now + wait).unsigned_abs())),
+        };
+        if let Some(max) = spec.max_attempts {
+            draft = draft.max_attempts(max);
+        }
+        if spec.header {
+            draft = draft.header("origin", HEADER);
+        }
+        draft
+    }
+
+    fn admitted(&self, outcome: Result<Ticket, EnqueueError>) -> Result<Admitted, String> {
+        match outcome {
+            Ok(ticket) => match ticket.outcome() {
+                Admission::Enqueued => Ok(Admitted::New),
+                Admission::Duplicate(of) => Ok(Admitted::Duplicate(self.slot(of)?)),
+            },
+            Err(EnqueueError::Conflict { id }) => Ok(Admitted::Conflict(self.slot(id)?)),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn claim(&mut self, worker: usize, max: usize, lease: i64, lost: bool) -> Result<Played, String> {
+        let claimer = self.claimers[worker].take().ok_or("a worker is missing")?;
+        let mut claimer = claimer.lease(ms(lease));
+        let answer = if lost {
+            {
+                let mut claim = std::pin::pin!(claimer.claim(max));
+                // Looked at once, it is on its way to the server. Then it is dropped, as by a worker whose task ends.
+                tokio::select! {
+                    biased;
+                    _ = &mut claim => return Err("it was answered before it was sent".to_owned()),
+                    () = std::future::ready(()) => {}
+                }
+            }
+            // On the same connection, so the claim is carried out before this is answered.
+            self.queue.counts().await.map_err(failed)?;
+            (Answer::None, None)
+        } else {
+            let batch = claimer.claim(max).await.map_err(failed)?;
+            none_dropped(batch.dropped)?;
+            (self.claimed(&batch, ms(lease))?, Some(batch.next_event))
+        };
+        self.claimers[worker] = Some(claimer);
+        Ok(answer)
+    }
+
+    fn claimed(&self, batch: &Batch, lease: Duration) -> Result<Answer, String> {
+        let handed = |job: &Claimed| {
+            if job.term != lease {
+                return Err(format!("a lease of {:?}", job.term));
+            }
+            Ok(Handed {
+                right: Right { slot: self.slot(job.lease.id())?, token: job.lease.token() },
+                name: job.name.clone(),
+                payload: String::from_utf8_lossy(&job.payload).into_owned(),
+                failures: job.failures,
+                stalled: job.stalled,
+                max_attempts: job.max_attempts,
+                header: job.headers.get("origin").cloned(),
+            })
+        };
+        let jobs: Result<_, String> = batch.jobs.iter().map(handed).collect();
+        Ok(Answer::Claimed { jobs: jobs?, more: batch.more })
+    }
+
+    async fn list(&self, shelf: Shelf, offset: u64, count: usize) -> Result<Answer, String> {
+        let place = match shelf {
+            Shelf::Pending => Place::Pending,
+            Shelf::Active => Place::Active,
+            Shelf::Scheduled => Place::Scheduled,
+            Shelf::Dead => Place::Dead,
+            Shelf::Finished => Place::Finished,
+        };
+        let listed = self.queue.list(place, offset, count).await.map_err(failed)?;
+        Ok(Answer::Listed(self.slots(listed.into_iter().map(|listed| listed.id).collect())?))
+    }
+
+    fn record(&self, slot: Slot, stored: Stored) -> Result<Record, String> {
+        if self.slot(stored.id)? != slot {
+            return Err(format!("another job: {}", stored.id));
+        }
+        let name_of = |worker: &String| {
+            let known = self.names.iter().find(|(name, _)| name == worker);
+            known.map(|(_, place)| *place).ok_or_else(|| format!("a strange worker: {worker}"))
+        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Record {
+            state: stored.state,
+            name: stored.name,
+            payload: text(&stored.payload),
+            attempts: stored.attempts,
+            failures: stored.failures,
+            stalled: stored.stalled,
+            last_error: stored.last_error,
+            worker: stored.worker.as_ref().map(name_of).transpose()?,
+            priority: stored.priority,
+            max_attempts: stored.max_attempts,
+            key: stored.deduplication_key,
+            header: stored.headers.get("origin").cloned(),
+            result: stored.result.map(|result| text(&result)),
+        })
+    }
+
+    fn lease(&self, right: Right) -> Lease {
+        Lease::new(self.id(right.slot), right.token)
+    }
+
+    fn slots(&self, ids: Vec<emq::JobId>) -> Result<Vec<Slot>, String> {
+        ids.into_iter().map(|id| self.slot(id)).collect()
+    }
+}
+
+/// Every id of a sequence has a row.
+fn none_dropped(dropped: u64) -> Result<(), String> {
+    if dropped == 0 { Ok(()) } else { Err(format!("it dropped {dropped} ids")) }
+}

@@ -1,0 +1,115 @@
+//! Plays a sequence on the model and on a server, and compares them after each verb.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::answer::Answer;
+use crate::bench::{Bench, Stage};
+use crate::expect::differences;
+use crate::facts::Facts;
+use crate::invariants;
+use crate::model::Model;
+use crate::tally::Tally;
+use crate::verb::Verb;
+
+/// Answers what is wrong after which verb, if anything is.
+pub(crate) async fn play(
+    bench: &mut Bench,
+    mut model: Model,
+    verbs: &[Verb],
+    seen: &dyn Fn(),
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let mut stage = bench.stage().await;
+    stage.events().await?;
+    let mut before = stage.facts().await;
+    for (n, verb) in verbs.iter().enumerate() {
+        seen();
+        let wanted = model.apply(verb);
+        let step = step(&mut stage, verb, &wanted, &model, &before).await;
+        before = step.map_err(|what| format!("after verb {} of {}, {verb:?}:\n{what}", n + 1, verbs.len()))?;
+        tally.count(verb, &wanted);
+    }
+    Ok(())
+}
+
+/// Carries out a verb that the model has already carried out, and answers what is on the server then.
+async fn step(
+    stage: &mut Stage<'_>,
+    verb: &Verb,
+    wanted: &Answer,
+    model: &Model,
+    before: &Facts,
+) -> Result<Facts, String> {
+    let start = stage.tick().await;
+    let (answer, wait) = stage.play(verb).await?;
+    stage.now = stage.time().await;
+    let end = stage.now;
+    stage.brackets.push(start, end);
+    let after = stage.facts().await;
+
+    let mut wrong = Vec::new();
+    if answer != *wanted {
+        wrong.push(format!("the answer is {answer:?}\n  the model's {wanted:?}"));
+    }
+    wrong.extend(differences(model, &stage.brackets, &after));
+    wrong.extend(invariants::broken(verb, &answer, before, &after));
+    if let Some(wait) = wait {
+        wrong.extend(check_wait(verb, wait, &after, (start, end)));
+    }
+    let events = stage.events().await?;
+    let told: Vec<_> = model.events.iter().map(|(event, slot)| ((*event).to_owned(), *slot)).collect();
+    if events != told {
+        wrong.push(format!("those who listen were told {events:?}\n  by the model {told:?}"));
+    }
+    wrong.extend(check_results(stage, model).await);
+    if wrong.is_empty() {
+        return Ok(after);
+    }
+    let mut text = String::new();
+    for line in wrong {
+        let _ = writeln!(text, "- {line}");
+    }
+    text.push_str("on the server:\n");
+    for (spot, value) in &after.0 {
+        let _ = writeln!(text, "  {spot} {value}");
+    }
+    Err(text)
+}
+
+/// Whether a call said rightly how long there is nothing to do: until the first score of the sets it looks at.
+fn check_wait(verb: &Verb, wait: Option<Duration>, after: &Facts, (start, end): (i64, i64)) -> Option<String> {
+    let schedule = after.first("schedule");
+    let first = match verb {
+        Verb::Claim { .. } => [schedule, after.first("active")].into_iter().flatten().min_by(f64::total_cmp),
+        _ => schedule,
+    };
+    let range = first.map(|at| ((at as i64 - end).max(0), (at as i64 - start).max(0)));
+    let wait = wait.map(|wait| wait.as_millis() as i64);
+    match (range, wait) {
+        (None, None) => None,
+        (Some((from, to)), Some(wait)) if (from..=to).contains(&wait) => None,
+        _ => Some(format!("it said that there is nothing to do for {wait:?} ms, and that has to be in {range:?}")),
+    }
+}
+
+/// Whether results are kept as long as they have to be. The time to live isn't in a dump.
+async fn check_results(stage: &mut Stage<'_>, model: &Model) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (slot, (_, until)) in &model.results {
+        let (from, to) = stage.brackets.of(*until, model.clock);
+        let start = stage.time().await;
+        let left = stage.result_left(*slot).await;
+        let end = stage.time().await;
+        // It was asked at some time from start to end.
+        if left < 0 || end + left < from - MOVES || start + left > to + MOVES {
+            wrong.push(format!(
+                "the result of {slot:?} goes in {left} ms, between {start} and {end}; until {from} to {to}"
+            ));
+        }
+    }
+    wrong
+}
+
+/// By how many ms an expiry may be off after all the moves of a sequence: each takes what is left in whole ms.
+const MOVES: i64 = 60;

@@ -1,0 +1,113 @@
+//! How often each outcome came up, to see that random sequences reach them all.
+
+use std::collections::BTreeMap;
+
+use emq::{Extended, Settled};
+
+use crate::answer::{Admitted, Answer};
+use crate::verb::{Settling, Verb};
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally(BTreeMap<String, usize>);
+
+/// What must come up in a run of some hundred sequences.
+const EXPECTED: &[&str] = &[
+    "enqueue New",
+    "enqueue Duplicate",
+    "enqueue Conflict",
+    "claim of a job",
+    "claim of nothing",
+    "claim, lost",
+    "complete Accepted",
+    "complete Repeated",
+    "complete Stale",
+    "complete Gone",
+    "retry Accepted",
+    "retry Repeated",
+    "retry Stale",
+    "retry Gone",
+    "bury Accepted",
+    "bury Repeated",
+    "bury Stale",
+    "bury Gone",
+    "snooze Accepted",
+    "snooze Repeated",
+    "snooze Stale",
+    "snooze Gone",
+    "release Accepted",
+    "release Repeated",
+    "release Stale",
+    "release Gone",
+    "extend Renewed",
+    "extend Lost",
+    "promote",
+    "reap back",
+    "reap to the dead",
+    "revive Revived",
+    "revive NotDead",
+    "revive Gone",
+    "remove Removed",
+    "remove Active",
+    "remove Gone",
+    "trim of the finished",
+    "trim of the dead",
+];
+
+impl Tally {
+    pub(crate) fn count(&mut self, verb: &Verb, answer: &Answer) {
+        match (verb, answer) {
+            (_, Answer::Enqueued(jobs)) => {
+                for job in jobs {
+                    self.add(match job {
+                        Admitted::New => "enqueue New",
+                        Admitted::Duplicate(_) => "enqueue Duplicate",
+                        Admitted::Conflict(_) => "enqueue Conflict",
+                    });
+                }
+            }
+            (Verb::Claim { lost: true, .. }, _) => self.add("claim, lost"),
+            (_, Answer::Claimed { jobs, .. }) if jobs.is_empty() => self.add("claim of nothing"),
+            (_, Answer::Claimed { .. }) => self.add("claim of a job"),
+            (Verb::Complete { .. }, Answer::Settled(settled)) => self.settled("complete", *settled),
+            (Verb::Settle { how, .. }, Answer::Settled(settled)) => {
+                let verb = match how {
+                    Settling::Retry { .. } => "retry",
+                    Settling::Bury { .. } => "bury",
+                    Settling::Snooze { .. } => "snooze",
+                    Settling::Release => "release",
+                };
+                self.settled(verb, *settled);
+            }
+            (_, Answer::Extended(extended)) => {
+                let lost = extended.iter().filter(|one| **one == Extended::Lost).count();
+                (0..lost).for_each(|_| self.add("extend Lost"));
+                (lost..extended.len()).for_each(|_| self.add("extend Renewed"));
+            }
+            (_, Answer::Promoted(1..)) => self.add("promote"),
+            (_, Answer::Reaped { recovered, dead }) => {
+                recovered.iter().for_each(|_| self.add("reap back"));
+                dead.iter().for_each(|_| self.add("reap to the dead"));
+            }
+            (_, Answer::Revived(revived)) => self.add(&format!("revive {revived:?}")),
+            (_, Answer::Removed(removed)) => self.add(&format!("remove {removed:?}")),
+            (_, Answer::Trimmed { forgotten, dead, .. }) => {
+                (0..*forgotten).for_each(|_| self.add("trim of the finished"));
+                (0..*dead).for_each(|_| self.add("trim of the dead"));
+            }
+            _ => {}
+        }
+    }
+
+    /// What should have come up and hasn't.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        EXPECTED.iter().filter(|label| !self.0.contains_key(**label)).copied().collect()
+    }
+
+    fn settled(&mut self, verb: &str, settled: Settled) {
+        self.add(&format!("{verb} {settled:?}"));
+    }
+
+    fn add(&mut self, label: &str) {
+        *self.0.entry(label.to_owned()).or_default() += 1;
+    }
+}
