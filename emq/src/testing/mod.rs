@@ -61,3 +61,6 @@ fn test_queue() -> QueueName {
     #[expect(clippy::expect_used, reason = "the name is written here")]
     QueueName::new("test").expect("a plain name")
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,6 +158,15 @@ impl Place {
         self.dump().await.get(&self.key(format!("job:{id}")), field).map(str::to_owned)
     }
 
+    /// Waits until so many queues are waited for on this server.
+    pub(crate) async fn waited_for(&self, count: usize) {
+        self.until(async || {
+            let list = self.raw().await.command(&["CLIENT", "LIST"]).await;
+            list.text().lines().filter(|line| line.contains("flags=b")).count() == count
+        })
+        .await;
+    }
+
     /// Waits until this many jobs are done.
     pub(crate) async fn completed(&self, count: u64) {
         self.until(async || self.queue.counts().await.is_ok_and(|counts| counts.completed >= count)).await;

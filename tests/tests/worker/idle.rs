@@ -153,16 +153,12 @@ async fn a_worker_that_fell_busy_in_one_queue_hands_on_what_it_waited_for_in_ano
     let (idle_tells, mut idle) = telling();
     let first = place.worker(crate::errand::hangs(&busy_tells)).queue(other.name()).concurrency(1);
     let first = start(first.beat(ms(60_000)).grace(ms(0)));
-    let waits = async || {
-        let list = place.raw().await.command(&["CLIENT", "LIST"]).await.text().to_owned();
-        list.matches("bzpopmin").count()
-    };
-    place.until(async || waits().await >= 2).await;
+    place.waited_for(2).await;
     // From now on it waits for the other queue in vain.
     place.errand(0).await.unwrap();
     busy.next().await;
     let second = start(other.worker(crate::errand::tells(&idle_tells)).beat(ms(60_000)));
-    other.until(async || waits().await >= 2).await;
+    place.waited_for(2).await;
     let before = Instant::now();
     other.errand(7).await.unwrap();
     assert_eq!(idle.next().await, 7);

@@ -6,6 +6,7 @@ mod errand;
 mod idle;
 mod leases;
 mod panics;
+mod patience;
 mod poison;
 mod restart;
 mod retries;

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use emq::{Completion, JobContext};
@@ -145,38 +145,4 @@ async fn a_lease_outlasts_a_network_that_holds_everything_back_for_less_than_it(
     place.completed(1).await;
     assert_eq!(worker.stop().await.lost, 0);
     assert!(told.rest().is_empty());
-}
-
-/// The time that this process has spent on its processors.
-fn busy() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-    Duration::from_millis(ticks * 10)
-}
-
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn a_worker_without_a_server_is_not_busy_and_comes_back_by_itself() {
-    if !support::in_role("restart::a_worker_without_a_server_is_not_busy_and_comes_back_by_itself") {
-        // In a process of its own: the processor time is that of all tests else.
-        let child = support::child("restart::a_worker_without_a_server_is_not_busy_and_comes_back_by_itself", &[]);
-        assert!(child.wait().await.is_success());
-        return;
-    }
-    let server = Server::start().await;
-    let place = Place::on(&server, "down").await;
-    let (tell, mut told) = telling();
-    let worker = start(place.worker(tells(&tell)));
-    place.errand(0).await.unwrap();
-    told.next().await;
-    server.kill().await;
-    let (before, start) = (busy(), Instant::now());
-    tokio::time::sleep(ms(10_000)).await;
-    let share = (busy() - before).as_secs_f64() / start.elapsed().as_secs_f64();
-    assert!(share < 0.10, "{:.1} % of a processor", share * 100.0);
-    server.restart().await;
-    place.until(async || place.errand(1).await.is_ok()).await;
-    assert_eq!(told.next().await, 1);
-    worker.stop().await;
 }

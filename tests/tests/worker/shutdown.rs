@@ -46,14 +46,15 @@ async fn an_idle_worker_ends_within_a_second_and_leaves_no_connection() {
 
 #[tokio::test]
 async fn a_worker_that_stops_takes_no_marker_with_it() {
-    let place = Place::shared("markers").await;
+    let server = Server::start().await;
+    let place = Place::on(&server, "markers").await;
     let (tell, mut told) = telling();
     let stays = start(place.worker(tells(&tell)).beat(ms(60_000)));
     place.errand(1_000).await.unwrap();
     told.next().await;
     for n in 0..20 {
         let leaves = start(place.worker(tells(&tell)).beat(ms(60_000)));
-        place.until(async || raw_list(&place).await.contains("bzpopmin")).await;
+        place.waited_for(2).await;
         leaves.handle.shutdown();
         let before = Instant::now();
         place.errand(n).await.unwrap();
@@ -289,7 +290,7 @@ async fn a_claim_that_is_under_way_when_the_worker_stops_leaves_no_job_behind() 
         let place = Place::on(&server, "underway").await;
         let worker = start(place.worker(is_done()).lease(ms(60_000)).beat(ms(60_000)));
         let mut raw = place.raw().await;
-        place.until(async || raw_list(&place).await.contains("bzpopmin")).await;
+        place.waited_for(1).await;
         // In one step, so that the wake-up gets through and the claim doesn't.
         let (row, pending, marker) = (place.key("job:JOB0KHTOWnGLuC"), place.key("pending"), place.key("marker"));
         raw.command(&["MULTI"]).await;
@@ -305,8 +306,4 @@ async fn a_claim_that_is_under_way_when_the_worker_stops_leaves_no_job_behind() 
         assert_eq!((counts.active, counts.pending), (0, 1), "after a pause of {pause} ms: {stats:?}");
         assert_eq!((stats.claimed, stats.released), (1, 1));
     }
-}
-
-async fn raw_list(place: &Place) -> String {
-    place.raw().await.command(&["CLIENT", "LIST"]).await.text().to_owned()
 }
