@@ -146,7 +146,7 @@ impl Queue {
         completion: Completion,
         retention: Duration,
     ) -> Result<Settled, CallError> {
-        Ok(self.store.complete(lease, retention, completion.into_result()).await?.settled)
+        self.store.complete(lease, retention, completion.into_result()).await
     }
 
     /// Puts a failed job on the schedule, to run again after `delay`. The failure is counted and `error` kept.

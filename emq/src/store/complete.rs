@@ -6,7 +6,6 @@ use super::{
     Lease, Settled, Store,
     error::CallError,
     script::{Script, millis, number, script},
-    settled::Completed,
 };
 
 pub(super) static SCRIPT: Script<9, 4> = script!("complete", uses "clock", "guard", "fence", "ending");
@@ -18,7 +17,7 @@ impl Store {
         lease: &Lease,
         retention: Duration,
         result: Option<Bytes>,
-    ) -> Result<Completed, CallError> {
+    ) -> Result<Settled, CallError> {
         let keys = &self.keys;
         let id = lease.id();
         let call = SCRIPT.with(
@@ -40,7 +39,6 @@ impl Store {
                 result.unwrap_or_default().into(),
             ],
         );
-        let answer = self.connection.call(call).await?;
-        Ok(Completed { settled: Settled::read("complete", &answer.value)?, repeated: answer.repeated })
+        Settled::read("complete", &self.connection.call(call).await?.value)
     }
 }

@@ -180,7 +180,7 @@ impl<J> JobTest<J> {
 struct Accepting;
 
 impl Writer for Accepting {
-    fn write<'a>(&'a self, _: &'a Delivery, _: &'a Outcome, _: bool) -> BoxFuture<'a, Result<Settled, CallError>> {
+    fn write<'a>(&'a self, _: &'a Delivery, _: &'a Outcome) -> BoxFuture<'a, Result<Settled, CallError>> {
         Box::pin(std::future::ready(Ok(Settled::Accepted)))
     }
 }

@@ -54,7 +54,7 @@ impl Server {
 }
 
 impl Writer for Server {
-    fn write<'a>(&'a self, delivery: &'a Delivery, outcome: &'a Outcome, _: bool) -> BoxFuture<'a, Written> {
+    fn write<'a>(&'a self, delivery: &'a Delivery, outcome: &'a Outcome) -> BoxFuture<'a, Written> {
         let mut written = self.written.lock().unwrap();
         let before = written.len();
         written.push((delivery.lease(), outcome.clone()));

@@ -35,7 +35,7 @@ use crate::{
 struct Accepts;
 
 impl Writer for Accepts {
-    fn write<'a>(&'a self, _: &'a Delivery, _: &'a Outcome, _: bool) -> BoxFuture<'a, Result<Settled, CallError>> {
+    fn write<'a>(&'a self, _: &'a Delivery, _: &'a Outcome) -> BoxFuture<'a, Result<Settled, CallError>> {
         Box::pin(std::future::ready(Ok(Settled::Accepted)))
     }
 }
