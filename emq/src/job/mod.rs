@@ -106,7 +106,8 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be run by a worker whose state is `{S}`",
-    label = "no handler for this job and this state"
+    label = "no handler for this job and this state",
+    note = "register the struct that `#[job]` makes of the function (`send` makes `SendJob`), also where the function takes `{Self}` as `#[payload]`"
 )]
 pub trait Handler<S>: Job {
     /// Runs the job once.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 pub use self::claimer::{Claimer, DEFAULT_LEASE};
 use crate::{
+    client::IntoDraft,
     job::{Completion, DEFAULT_RETENTION, Job, JobId, QueueName},
     store::{
         CallError, Counts, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted, Reaped,
@@ -97,6 +98,21 @@ impl Queue {
     /// ```
     pub fn enqueue<J: Job>(&self, job: J) -> crate::Enqueue<J> {
         self.client.enqueue(job).queue(self.name().as_str())
+    }
+
+    /// Enqueues many jobs into this queue, whatever their types and drafts say; see
+    /// [`Client::enqueue_many`](crate::Client::enqueue_many).
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(queue: emq::Queue) -> Result<(), emq::EnqueueManyError> {
+    /// let tickets = queue.enqueue_many((0..100).map(|_| PingJob {})).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn enqueue_many<D: IntoDraft>(&self, jobs: impl IntoIterator<Item = D>) -> crate::EnqueueMany<D::Job> {
+        let queue = self.name().as_str();
+        self.client.enqueue_many(jobs.into_iter().map(|job| job.into_draft().queue(queue)))
     }
 
     /// Something that claims jobs under the name of a worker.

@@ -17,11 +17,10 @@ use std::{
 
 use fred::{
     clients::Client,
-    error::{Error as FredError, ErrorKind},
     interfaces::{ClientLike as _, EventInterface as _},
     types::{
         Builder, ConnectHandle, RespVersion,
-        config::{Config, ReconnectPolicy, Server, TcpConfig, UnresponsiveConfig},
+        config::{Config, ReconnectPolicy, Server, ServerConfig, TcpConfig, UnresponsiveConfig},
     },
 };
 use socket2::TcpKeepalive;
@@ -32,7 +31,7 @@ use tokio::sync::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    error::{CallError, ConnectError, classify_connect},
+    error::{CallError, ConnectError, classify_connect, is_timeout},
     server,
 };
 
@@ -89,7 +88,9 @@ impl Settings {
 
     /// A client that isn't connected yet. `command_timeout` of zero is for one that blocks.
     fn client(&self, command_timeout: Duration) -> Result<Client, ConnectError> {
-        let mut builder = Builder::from_config(self.config()?);
+        let config = self.config()?;
+        let server = address(config.server.clone());
+        let mut builder = Builder::from_config(config);
         builder.with_connection_config(|connection| {
             connection.max_command_attempts = 1;
             connection.connection_timeout = self.connect_timeout;
@@ -118,7 +119,18 @@ impl Settings {
         let mut policy = ReconnectPolicy::new_exponential(0, 20, 2_000, 2);
         policy.set_jitter(20);
         builder.set_policy(policy);
-        builder.build().map_err(classify_connect)
+        builder.build().map_err(|error| classify_connect(error, &server))
+    }
+}
+
+/// Where a server is, without user and password.
+fn address(server: ServerConfig) -> String {
+    match server {
+        ServerConfig::Unix { path } => path.display().to_string(),
+        ServerConfig::Centralized { server } => server.to_string(),
+        ServerConfig::Clustered { hosts, .. } | ServerConfig::Sentinel { hosts, .. } => {
+            hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        }
     }
 }
 
@@ -167,7 +179,8 @@ impl Connection {
     }
 
     async fn supervised(client: Client, settings: Settings) -> Result<Arc<Self>, ConnectError> {
-        let handle = client.init().await.map_err(classify_connect)?;
+        let handle =
+            client.init().await.map_err(|error| classify_connect(error, &address(client.client_config().server)))?;
         // From here on: the first connection is announced as well.
         let reconnected = client.reconnect_rx();
         let connection = Arc::new(Self {
@@ -257,11 +270,6 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn is_timeout(error: &CallError) -> bool {
-    let CallError::Unknown { source } = error else { return false };
-    source.downcast_ref::<FredError>().is_some_and(|error| *error.kind() == ErrorKind::Timeout)
 }
 
 /// Counts reconnects, checks the wire's version after each, revives fred's router if it ends, and ends it with the

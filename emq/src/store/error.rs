@@ -1,6 +1,6 @@
 //! What an error of the client library means: not sent, unknown, or refused by the server.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 use fred::error::{Error as FredError, ErrorKind};
 
@@ -135,10 +135,18 @@ pub enum ConnectError {
     #[error("the URL asks for TLS; enable the feature `tls-rustls` or `tls-native` of emq")]
     TlsDisabled,
     /// The server can't be reached.
-    #[error("the server can't be reached: {source}; check that it runs and that the URL is right")]
+    #[error("the server at {server} can't be reached: {source}; check that it runs and that the URL is right")]
     Unreachable {
+        /// Its address, without user and password.
+        server: String,
         /// What the connection said.
         source: BoxError,
+    },
+    /// No thread can be started to renew leases.
+    #[error("no thread can be started to renew leases: {source}")]
+    Thread {
+        /// What the system said.
+        source: std::io::Error,
     },
     /// The server refused the user or the password.
     #[error("the server refused the user or the password: {source}")]
@@ -174,7 +182,7 @@ pub(super) fn classify(error: FredError) -> CallError {
         ErrorKind::Cluster => details.starts_with("All keys must") || details.starts_with("Missing server"),
         _ => false,
     };
-    let source = Arc::new(error);
+    let source = Arc::new(LinkError(error));
     if not_sent { CallError::Unreachable { source } } else { CallError::Unknown { source } }
 }
 
@@ -188,11 +196,42 @@ fn said_by_the_server(details: &str) -> &str {
 }
 
 /// What an error of the first connection means.
-pub(super) fn classify_connect(error: FredError) -> ConnectError {
+pub(super) fn classify_connect(error: FredError, server: &str) -> ConnectError {
     match error.kind() {
-        ErrorKind::Auth => ConnectError::Denied { source: error.into() },
+        ErrorKind::Auth => ConnectError::Denied { source: LinkError(error).into() },
         ErrorKind::Url | ErrorKind::Config => ConnectError::Url { reason: error.details().to_owned() },
-        _ => ConnectError::Unreachable { source: error.into() },
+        _ => ConnectError::Unreachable { server: server.to_owned(), source: LinkError(error).into() },
+    }
+}
+
+/// Whether a call ended because nothing was heard within the client's own timeout.
+pub(super) fn is_timeout(error: &CallError) -> bool {
+    let CallError::Unknown { source } = error else { return false };
+    source.downcast_ref::<LinkError>().is_some_and(|error| *error.0.kind() == ErrorKind::Timeout)
+}
+
+/// An error of the client library, in words for people. It is the first thing that somebody sees who has no server yet,
+/// often by its `Debug`.
+struct LinkError(FredError);
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The library keeps an error of the system as its `Debug` text: `Os { code: 111, …, message: "…" }`.
+        let details = self.0.details();
+        let message = details.split_once("message: \"").and_then(|(_, rest)| rest.split_once('"'));
+        f.write_str(message.map_or(details, |(message, _)| message))
+    }
+}
+
+impl fmt::Debug for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+impl Error for LinkError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
     }
 }
 
@@ -227,6 +266,16 @@ mod tests {
         ] {
             assert!(class(kind, details).is_code(code), "{details}");
         }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_named_in_words_for_people() {
+        let refused = "Os { code: 111, kind: ConnectionRefused, message: \"Connection refused\" }";
+        let error = classify_connect(FredError::new(ErrorKind::IO, refused), "127.0.0.1:6379");
+        let text = "the server at 127.0.0.1:6379 can't be reached: Connection refused; \
+                    check that it runs and that the URL is right";
+        assert_eq!(error.to_string(), text);
+        assert_eq!(format!("{error:?}"), r#"Unreachable { server: "127.0.0.1:6379", source: "Connection refused" }"#);
     }
 
     #[test]

@@ -116,3 +116,12 @@ async fn a_call_that_fails_does_not_stop_the_next() {
     again.enqueue_many(drafts.collect::<Vec<_>>()).await.unwrap();
     assert_eq!(again.queue(&name).unwrap().counts().await.unwrap().pending, 3_001, "each exactly once");
 }
+
+#[tokio::test]
+async fn a_queue_takes_many_jobs_whatever_their_drafts_say() {
+    let client = Client::builder(server().await.url()).node(1).connect().await.unwrap();
+    let queue = client.queue(queue_name("many")).unwrap();
+    queue.enqueue_many((0..3).map(|n| Work { n })).await.unwrap();
+    queue.enqueue_many([Draft::of(Work { n: 3 }).queue("elsewhere")]).await.unwrap();
+    assert_eq!(queue.counts().await.unwrap().pending, 4);
+}

@@ -67,8 +67,8 @@ impl LeaseKeeper {
         let settings = Settings { retry_for: Duration::ZERO, ..client.settings() };
         let (started, connected) = oneshot::channel();
         let thread = std::thread::Builder::new().name("emq-lease".into());
-        thread.spawn(move || run(held, stop, settings, started)).map_err(unreachable)?;
-        connected.await.unwrap_or_else(|_| Err(unreachable(std::io::Error::other("the lease thread ended"))))?;
+        thread.spawn(move || run(held, stop, settings, started)).map_err(no_thread)?;
+        connected.await.unwrap_or_else(|_| Err(no_thread(std::io::Error::other("the lease thread ended"))))?;
         Ok(keeper)
     }
 
@@ -104,8 +104,8 @@ impl LeaseKeeper {
     }
 }
 
-fn unreachable(source: std::io::Error) -> ConnectError {
-    ConnectError::Unreachable { source: source.into() }
+fn no_thread(source: std::io::Error) -> ConnectError {
+    ConnectError::Thread { source }
 }
 
 /// The keeper's thread.
@@ -118,7 +118,7 @@ fn run(
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let _ = started.send(Err(unreachable(error)));
+            let _ = started.send(Err(no_thread(error)));
             return;
         }
     };
