@@ -3,7 +3,7 @@
 -- KEYS[1] rows      emq:{q}:job:<id>  hash  state
 -- KEYS[2] schedule  emq:{q}:schedule  zset  members removed
 -- KEYS[3] pending   emq:{q}:pending   zset  members added
--- KEYS[4] marker    emq:{q}:marker    zset  set if any was promoted
+-- KEYS[4] marker    emq:{q}:marker    zset  set if any job waits
 -- ARGV[1] limit     how many at most
 --
 -- Answers how many were promoted; ms until the next is due, 0 if more are due now, or -1 if none is scheduled; how many
@@ -31,6 +31,10 @@ for _, job in ipairs(due) do
   redis.call('HSET', rows .. job.id, 'state', 'pending')
   to_waiting(pending, marker, job.id, job.priority)
 end
+
+-- Whatever waits, and not only what was promoted: a marker that got lost, with the worker that took it or with a
+-- server that forgot it, is made good here.
+if redis.call('ZCARD', pending) > 0 then wake(marker) end
 
 local head = redis.call('ZRANGE', schedule, 0, 0, 'WITHSCORES')
 return { #due, head[2] and math.max(0, tonumber(head[2]) - time) or -1, dropped }

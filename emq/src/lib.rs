@@ -1,18 +1,19 @@
-//! emq
+#![doc = include_str!("../docs/crate.md")]
+
 pub mod inject;
 pub mod layer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 mod client;
+mod clock;
 mod job;
-mod maintain;
 mod queue;
 mod store;
 mod worker;
 
 pub use client::{
-    Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, Enqueued, IntoDraft, Ticket,
+    Admission, Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, IntoDraft, Ticket,
 };
 pub use inject::{FromRef, JobContext, State};
 pub use job::{
@@ -65,3 +66,8 @@ pub use emq_macros::job;
 /// ```
 #[cfg(feature = "macros")]
 pub use emq_macros::Job;
+
+/// The program of the README has to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

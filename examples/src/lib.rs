@@ -1,1 +1,1 @@
-//! Examples of emq; each is a program of its own in this folder.
+//! Examples of emq: each is a program of its own, in the folder above; `README.md` lists them.

@@ -57,6 +57,23 @@ impl Reply {
         Ok(cursor.reply()?.map(|reply| (reply, cursor.at)))
     }
 
+    /// Reads the first request in `bytes` like [`parse`](Self::parse): a list, or a line of words, as some clients send
+    /// their first one.
+    ///
+    /// # Errors
+    ///
+    /// If no bytes that follow could make it a request.
+    pub fn parse_request(bytes: &[u8]) -> Result<Option<(Self, usize)>, Malformed> {
+        if bytes.first().is_none_or(|first| *first == b'*') {
+            return Self::parse(bytes);
+        }
+        let line = Cursor { bytes, at: 0 }.line();
+        Ok(line.map(|line| {
+            let words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+            (Self::Array(words.map(|word| Self::Bulk(word.into())).collect()), line.len() + 2)
+        }))
+    }
+
     /// Returns the integer.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{Client, Inner, TraceContext};
-use crate::store::{ConnectError, Connection, Node, Settings};
+use crate::store::{ConnectError, Connection, NODE_TTL, Node, Settings};
 
 /// The largest payload with its headers, unless set: 1 MiB.
 const DEFAULT_MAX_PAYLOAD: usize = 1024 * 1024;
@@ -34,6 +34,7 @@ const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(10);
 pub struct ClientBuilder {
     settings: Settings,
     node: Option<u16>,
+    node_ttl: Duration,
     max_payload: usize,
     trace_context: Option<TraceContext>,
 }
@@ -56,6 +57,7 @@ impl ClientBuilder {
                 retry_for: DEFAULT_RETRY_FOR,
             },
             node: None,
+            node_ttl: NODE_TTL,
             max_payload: DEFAULT_MAX_PAYLOAD,
             trace_context: None,
         }
@@ -121,6 +123,14 @@ impl ClientBuilder {
         self
     }
 
+    /// How long a leased node number stays taken after this client was last heard of. For tests, which can't wait for a
+    /// minute.
+    #[doc(hidden)]
+    pub fn node_ttl(mut self, ttl: Duration) -> Self {
+        self.node_ttl = ttl.clamp(Duration::from_millis(30), LONGEST_TIMEOUT);
+        self
+    }
+
     /// The largest payload, encoded and with its headers, in bytes; 1 MiB by default. A larger one is an error before
     /// anything is sent.
     ///
@@ -160,11 +170,11 @@ impl ClientBuilder {
     /// # Ok(()) }
     /// ```
     pub async fn connect(self) -> Result<Client, ConnectError> {
-        let Self { settings, node, max_payload, trace_context } = self;
+        let Self { settings, node, node_ttl, max_payload, trace_context } = self;
         let connection = Connection::open(settings).await?;
         let node = match node {
             Some(number) => Node::configured(number),
-            None => Node::leased(&connection).await?,
+            None => Node::leased(&connection, node_ttl).await?,
         };
         Ok(Client { inner: Arc::new(Inner { connection, node, max_payload, trace_context }) })
     }

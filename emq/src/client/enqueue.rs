@@ -5,10 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{Client, Draft, EnqueueError, Enqueued, Ticket};
+use super::{Client, Draft, EnqueueError, Ticket, ticket::Admission};
 use crate::{
     job::{Job, JobId},
-    store::{Admission, Admit, Item},
+    store::{Admit, Admitted, Item},
 };
 
 /// How often an id that another client turns out to have minted too is minted anew.
@@ -202,22 +202,22 @@ pub(super) enum Outcome {
 }
 
 /// Reads the answer to one job. `minted`: its id was minted for this very call, so nobody else can rightly have it.
-pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &Admission, at: usize) -> Outcome {
+pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &Admitted, at: usize) -> Outcome {
     let Some(admit) = admission.admits.get(at) else { return Outcome::Collided };
     let ours = |theirs: &Option<String>| minted && admission.repeated && theirs.as_deref() == nonce;
     match admit {
-        Admit::Enqueued => Outcome::Ended(Ok(Ticket::new(item.id, Enqueued::New))),
+        Admit::Enqueued => Outcome::Ended(Ok(Ticket::new(item.id, Admission::Enqueued))),
         Admit::Duplicate { of, .. } if *of != item.id => {
-            Outcome::Ended(Ok(Ticket::new(item.id, Enqueued::Duplicate(*of))))
+            Outcome::Ended(Ok(Ticket::new(item.id, Admission::Duplicate(*of))))
         }
         // The first try was carried out, and only its reply was lost. If the job has ended since, its nonce is gone.
         Admit::Duplicate { nonce: theirs, .. }
             if ours(theirs) || (minted && admission.repeated && theirs.is_none()) =>
         {
-            Outcome::Ended(Ok(Ticket::new(item.id, Enqueued::New)))
+            Outcome::Ended(Ok(Ticket::new(item.id, Admission::Enqueued)))
         }
         Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => Outcome::Collided,
-        Admit::Duplicate { of, .. } => Outcome::Ended(Ok(Ticket::new(item.id, Enqueued::Duplicate(*of)))),
+        Admit::Duplicate { of, .. } => Outcome::Ended(Ok(Ticket::new(item.id, Admission::Duplicate(*of)))),
         Admit::Conflict { with, .. } => Outcome::Ended(Err(EnqueueError::Conflict { id: *with })),
     }
 }
@@ -240,8 +240,8 @@ mod tests {
         }
     }
 
-    fn duplicate(of: JobId, nonce: Option<&str>, repeated: bool) -> Admission {
-        Admission { admits: vec![Admit::Duplicate { of, nonce: nonce.map(Into::into) }], repeated }
+    fn duplicate(of: JobId, nonce: Option<&str>, repeated: bool) -> Admitted {
+        Admitted { admits: vec![Admit::Duplicate { of, nonce: nonce.map(Into::into) }], repeated }
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, 0), Outcome::Collided);
         assert!(read(None, duplicate(id, None, false)), "a first try can't find its own job");
         assert!(read(Some("a"), duplicate(id, Some("b"), true)), "a repeat finds the job of another client");
-        let conflict = Admission { admits: vec![Admit::Conflict { with: id, nonce: None }], repeated: true };
+        let conflict = Admitted { admits: vec![Admit::Conflict { with: id, nonce: None }], repeated: true };
         assert!(read(None, conflict), "the same id with another payload is another job");
     }
 
@@ -260,7 +260,7 @@ mod tests {
         for nonce in [None, Some("a")] {
             let outcome = read(&item(id), true, nonce, &duplicate(id, nonce, true), 0);
             let Outcome::Ended(Ok(ticket)) = outcome else { panic!("an error") };
-            assert_eq!(ticket.outcome(), Enqueued::New);
+            assert_eq!(ticket.outcome(), Admission::Enqueued);
         }
     }
 
@@ -271,7 +271,7 @@ mod tests {
             let Outcome::Ended(Ok(ticket)) = read(&item(id), false, None, &duplicate(id, None, repeated), 0) else {
                 panic!("an error")
             };
-            assert_eq!(ticket.outcome(), Enqueued::Duplicate(id));
+            assert_eq!(ticket.outcome(), Admission::Duplicate(id));
         }
     }
 }

@@ -16,7 +16,7 @@ pub use self::{
     enqueue::Enqueue,
     error::{EnqueueError, EnqueueManyError},
     many::EnqueueMany,
-    ticket::{Enqueued, Ticket},
+    ticket::{Admission, Ticket},
 };
 use crate::{
     job::{Job, JobId, Minted, NameError, QueueName},

@@ -8,19 +8,19 @@ use crate::job::JobId;
 /// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
 /// # impl emq::Job for SendEmailJob { const NAME: &'static str = "send_email"; }
 /// # async fn example(client: emq::Client, job: SendEmailJob) -> Result<(), emq::EnqueueError> {
-/// use emq::Enqueued;
+/// use emq::Admission;
 ///
 /// let ticket = client.enqueue(job).unique("welcome-ada").await?;
 /// match ticket.outcome() {
-///     Enqueued::New => println!("{} waits", ticket.id()),
-///     Enqueued::Duplicate(of) => println!("{of} is doing that already"),
+///     Admission::Enqueued => println!("{} waits", ticket.id()),
+///     Admission::Duplicate(of) => println!("{of} is doing that already"),
 /// }
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     id: JobId,
-    outcome: Enqueued,
+    outcome: Admission,
 }
 
 /// Whether an enqueue made a new job.
@@ -29,21 +29,21 @@ pub struct Ticket {
 ///
 /// ```no_run
 /// # fn example(ticket: emq::Ticket) {
-/// use emq::Enqueued;
+/// use emq::Admission;
 ///
-/// let is_new = ticket.outcome() == Enqueued::New;
+/// let is_new = ticket.outcome() == Admission::Enqueued;
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enqueued {
+pub enum Admission {
     /// The job was new, and is in the queue now: pending, or scheduled if it was given a time.
-    New,
+    Enqueued,
     /// Nothing was added: this job has the same id, or holds the same deduplication key.
     Duplicate(JobId),
 }
 
 impl Ticket {
-    pub(super) fn new(id: JobId, outcome: Enqueued) -> Self {
+    pub(super) fn new(id: JobId, outcome: Admission) -> Self {
         Self { id, outcome }
     }
 
@@ -57,8 +57,8 @@ impl Ticket {
     #[must_use]
     pub fn id(&self) -> JobId {
         match self.outcome {
-            Enqueued::New => self.id,
-            Enqueued::Duplicate(of) => of,
+            Admission::Enqueued => self.id,
+            Admission::Duplicate(of) => of,
         }
     }
 
@@ -66,13 +66,13 @@ impl Ticket {
     ///
     /// ```no_run
     /// # fn example(ticket: emq::Ticket) {
-    /// if let emq::Enqueued::Duplicate(of) = ticket.outcome() {
+    /// if let emq::Admission::Duplicate(of) = ticket.outcome() {
     ///     println!("{of} is doing that already");
     /// }
     /// # }
     /// ```
     #[must_use]
-    pub fn outcome(&self) -> Enqueued {
+    pub fn outcome(&self) -> Admission {
         self.outcome
     }
 
@@ -85,6 +85,6 @@ impl Ticket {
     /// ```
     #[must_use]
     pub fn is_duplicate(&self) -> bool {
-        matches!(self.outcome, Enqueued::Duplicate(_))
+        matches!(self.outcome, Admission::Duplicate(_))
     }
 }

@@ -200,9 +200,9 @@ impl JobContext {
         self
     }
 
-    /// Whether this run has been given up: its lease was lost, the job's own timeout is over, or the worker shuts down
-    /// and its grace time is over. The function's future is dropped then by itself; this is for work that it has moved to
-    /// other threads. A layer of yours that drops the run isn't seen here.
+    /// Whether this run was given up before its end: its lease was lost, its time is over, or the worker shuts down and
+    /// its grace time is over. The function's future is dropped then by itself; this is for work that it has moved to
+    /// other threads.
     ///
     /// ```
     /// assert!(!emq::JobContext::for_test().is_cancelled());

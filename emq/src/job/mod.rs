@@ -69,7 +69,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     const LOCATION: &'static str = "";
 
     /// The deduplication key of this job, if it has one: while a job with this key waits or runs, another enqueue is
-    /// answered [`Duplicate`](crate::Enqueued::Duplicate).
+    /// answered [`Duplicate`](crate::Admission::Duplicate).
     fn unique_key(&self) -> Option<String> {
         None
     }

@@ -70,16 +70,14 @@ where
     type Future = Catching<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        match catch_unwind(AssertUnwindSafe(|| self.inner.poll_ready(cx))) {
-            Ok(ready) => ready.map_err(Into::into),
-            Err(panic) => Poll::Ready(Err(Panicked::new(panic).into())),
-        }
+        caught(|| self.inner.poll_ready(cx).map_err(Into::into))
+            .unwrap_or_else(|panicked| Poll::Ready(Err(panicked.into())))
     }
 
     fn call(&mut self, delivery: Delivery) -> Catching<S::Future> {
-        match catch_unwind(AssertUnwindSafe(|| self.inner.call(delivery))) {
+        match caught(|| self.inner.call(delivery)) {
             Ok(future) => Catching { future: Some(Box::pin(future)), panicked: None },
-            Err(panic) => Catching { future: None, panicked: Some(Panicked::new(panic)) },
+            Err(panicked) => Catching { future: None, panicked: Some(panicked) },
         }
     }
 }
@@ -110,10 +108,10 @@ where
             return Poll::Ready(Err(panicked.into()));
         }
         let Some(future) = self.future.as_mut() else { return Poll::Pending };
-        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
-        let result = match polled {
-            Ok(polled) => ready!(polled).map_err(Into::into),
-            Err(panic) => Err(Panicked::new(panic).into()),
+        // The error is the user's as well, and so is its conversion.
+        let result = match caught(|| future.as_mut().poll(cx).map_err(Into::into)) {
+            Ok(polled) => ready!(polled),
+            Err(panicked) => Err(panicked.into()),
         };
         // A panic while the run is taken down fails it as well: what it was to do may be half done.
         let result = match self.drop_future() {
@@ -127,7 +125,7 @@ where
 impl<F> Catching<F> {
     fn drop_future(&mut self) -> Option<Panicked> {
         let future = self.future.take();
-        catch_unwind(AssertUnwindSafe(|| drop(future))).err().map(Panicked::new)
+        caught(|| drop(future)).err()
     }
 }
 
@@ -137,6 +135,11 @@ impl<F> Drop for Catching<F> {
             tracing::error!(%panicked, "a job panicked while its run was dropped");
         }
     }
+}
+
+/// Calls what a user wrote outside of a [`CatchPanic`].
+pub(super) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(Panicked::new)
 }
 
 /// The error that a panic becomes.
@@ -165,8 +168,16 @@ impl Panicked {
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "with a value that is not text".into());
-        // The value may itself panic when it is dropped.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+        // The value may itself panic when it is dropped, and so may that panic's.
+        let mut value = panic;
+        for _ in 0..2 {
+            match catch_unwind(AssertUnwindSafe(|| drop(value))) {
+                Ok(()) => return Self { message },
+                Err(again) => value = again,
+            }
+        }
+        #[expect(clippy::mem_forget, reason = "the only thing to be done with a value that can't be dropped")]
+        std::mem::forget(value);
         Self { message }
     }
 

@@ -117,6 +117,6 @@ impl<F: Future<Output = Result<Outcome, Declined>>> Future for Burying<F> {
             (None, Some(run)) => ready!(run.poll(cx)),
             (None, None) => return Poll::Pending,
         };
-        Poll::Ready(Ok(result.unwrap_or_else(|declined| Outcome::Dead { error: declined.text() })))
+        Poll::Ready(Ok(result.unwrap_or_else(|declined| Outcome::Dead { error: declined.into_text() })))
     }
 }

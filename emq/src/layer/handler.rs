@@ -21,6 +21,14 @@ where
 {
     service_fn(move |delivery: Delivery| {
         let scope = Scope::shared(delivery.context().clone(), Arc::clone(&state));
-        async move { decode::<J>(delivery.payload())?.run(scope).await }
+        async move {
+            let job = decode::<J>(delivery.payload())?;
+            // A run that is dropped has been given up, whoever drops it: what it has moved to other threads must learn
+            // of it.
+            let given_up = delivery.cancel().clone().drop_guard();
+            let result = job.run(scope).await;
+            given_up.disarm();
+            result
+        }
     })
 }

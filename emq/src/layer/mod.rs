@@ -91,3 +91,6 @@ pub(crate) use self::{
     settle::Writer,
     user::{UserLayer, boxed},
 };
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 use std::{fmt, time::Duration};
 
+use super::catch_panic::caught;
 use crate::{
     job::{Completion, JobError, error_text},
     store::Settled,
@@ -112,8 +113,9 @@ impl Declined {
         &self.error
     }
 
-    pub(crate) fn text(&self) -> String {
-        error_text(self.error.get_ref())
+    /// The text alone. The error is the job's own type: its text, its source or its `Drop` may panic.
+    pub(super) fn into_text(self) -> String {
+        caught(move || error_text(self.error.get_ref())).unwrap_or_else(|panicked| panicked.to_string())
     }
 }
 

@@ -156,19 +156,23 @@ async fn run_or_give_back(
 
 async fn settle(writer: &dyn Writer, delivery: &Delivery, outcome: Outcome) -> Ended {
     // As it stands now: a lease that is renewed meanwhile shows that the server can be reached, and then trying for
-    // longer won't help.
+    // longer won't help. Looked at between the tries alone: each of them ends in bounded time, and its answer may only
+    // be waiting for a thread that a handler blocks.
     let deadline = delivery.lease_state().until();
+    let mut is_first = true;
     loop {
-        match writer.write(delivery.queue(), delivery.lease(), delivery, &outcome).await {
+        let error = match writer.write(delivery.queue(), delivery.lease(), delivery, &outcome).await {
             Ok(settled) => return Ended::Settled { outcome, settled },
-            Err(error) => {
-                tracing::warn!(%error, outcome = outcome.word(), "the job can't be settled yet");
-                if Instant::now() + PAUSE >= deadline {
-                    return Ended::Unsettled { outcome };
-                }
-                sleep(PAUSE).await;
-            }
+            Err(error) => error,
+        };
+        // Once: it may be tried a hundred times until the lease ends.
+        if std::mem::take(&mut is_first) {
+            tracing::warn!(%error, outcome = outcome.word(), "the job can't be settled yet");
         }
+        if matches!(error, CallError::Closed) || Instant::now() + PAUSE >= deadline {
+            return Ended::Unsettled { outcome };
+        }
+        sleep(PAUSE).await;
     }
 }
 

@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 use tracing::{Span, field::Empty};
 
-use super::{Delivery, Ended};
+use super::{Delivery, Ended, catch_panic::caught};
 use crate::{client::TRACEPARENT, store::Settled};
 
 /// Puts each delivery into a span named `job`, and logs how it ended.
@@ -105,8 +105,10 @@ where
 
     fn call(&mut self, delivery: Delivery) -> Traced<S::Future> {
         let span = span(&delivery);
-        if let Some(hook) = &self.on_span {
-            hook(&span, &delivery);
+        if let Some(hook) = &self.on_span
+            && let Err(panicked) = caught(|| hook(&span, &delivery))
+        {
+            tracing::error!(%panicked, "the hook for spans panicked");
         }
         let run = span.in_scope(|| self.inner.call(delivery));
         Traced { run, span }

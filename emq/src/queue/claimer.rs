@@ -1,6 +1,9 @@
 use std::time::Duration;
 
-use crate::store::{Batch, CallError, ClaimCall, Store};
+use crate::{
+    clock::NEVER,
+    store::{Batch, CallError, ClaimCall, Store},
+};
 
 /// How long the server waits for a sign of life of a claimed job, unless set: 30 s.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
@@ -19,7 +22,7 @@ pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 /// let mut claimer = queue.claimer("nightly-import").lease(Duration::from_secs(120));
 /// let batch = claimer.claim(10).await?;
 /// for job in &batch.jobs {
-///     println!("{:?} {}", job.name, job.lease().id());
+///     println!("{:?} {}", job.name, job.lease.id());
 /// }
 /// # Ok(()) }
 /// ```
@@ -50,7 +53,7 @@ impl Claimer {
     /// ```
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease.max(Duration::from_millis(1));
+        self.lease = lease.clamp(Duration::from_millis(1), NEVER);
         self
     }
 
@@ -93,6 +96,11 @@ impl Claimer {
         let batch = self.store.claim(claim).await?;
         self.owed = false;
         Ok(batch)
+    }
+
+    /// Whether the server may have given jobs to this claimer that it doesn't know of.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.owed
     }
 
     /// Says goodbye: the server forgets this claimer's last request. Jobs in hand stay claimed.

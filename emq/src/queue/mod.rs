@@ -49,8 +49,8 @@ pub const DEFAULT_MAX_STALLED: u32 = 3;
 ///     let batch = claimer.claim(10).await?;
 ///     for job in &batch.jobs {
 ///         match job.decode::<PingJob>() {
-///             Ok(PingJob {}) => queue.complete(job.lease(), Completion::empty()).await?,
-///             Err(error) => queue.bury(job.lease(), &error.to_string()).await?,
+///             Ok(PingJob {}) => queue.complete(&job.lease, Completion::empty()).await?,
+///             Err(error) => queue.bury(&job.lease, &error.to_string()).await?,
 ///         };
 ///     }
 ///     if !batch.more {
@@ -119,7 +119,7 @@ impl Queue {
     ///
     /// ```no_run
     /// # async fn example(queue: emq::Queue, job: emq::Claimed) -> Result<(), emq::CallError> {
-    /// let settled = queue.complete(job.lease(), emq::Completion::empty()).await?;
+    /// let settled = queue.complete(&job.lease, emq::Completion::empty()).await?;
     /// # Ok(()) }
     /// ```
     pub async fn complete(&self, lease: &Lease, completion: Completion) -> Result<Settled, CallError> {
@@ -137,7 +137,7 @@ impl Queue {
     /// use std::time::Duration;
     /// use emq::Completion;
     ///
-    /// queue.complete_for(job.lease(), Completion::empty(), Duration::from_secs(86_400)).await?;
+    /// queue.complete_for(&job.lease, Completion::empty(), Duration::from_secs(86_400)).await?;
     /// # Ok(()) }
     /// ```
     pub async fn complete_for(
@@ -159,7 +159,7 @@ impl Queue {
     /// # async fn example(queue: emq::Queue, job: emq::Claimed) -> Result<(), emq::CallError> {
     /// use std::time::Duration;
     ///
-    /// queue.retry(job.lease(), Duration::from_secs(5), "the mail server said 451").await?;
+    /// queue.retry(&job.lease, Duration::from_secs(5), "the mail server said 451").await?;
     /// # Ok(()) }
     /// ```
     pub async fn retry(&self, lease: &Lease, delay: Duration, error: &str) -> Result<Settled, CallError> {
@@ -174,7 +174,7 @@ impl Queue {
     ///
     /// ```no_run
     /// # async fn example(queue: emq::Queue, job: emq::Claimed) -> Result<(), emq::CallError> {
-    /// queue.bury(job.lease(), "no such student").await?;
+    /// queue.bury(&job.lease, "no such student").await?;
     /// # Ok(()) }
     /// ```
     pub async fn bury(&self, lease: &Lease, error: &str) -> Result<Settled, CallError> {
@@ -189,7 +189,7 @@ impl Queue {
     ///
     /// ```no_run
     /// # async fn example(queue: emq::Queue, job: emq::Claimed) -> Result<(), emq::CallError> {
-    /// queue.snooze(job.lease(), std::time::Duration::from_secs(60)).await?;
+    /// queue.snooze(&job.lease, std::time::Duration::from_secs(60)).await?;
     /// # Ok(()) }
     /// ```
     pub async fn snooze(&self, lease: &Lease, delay: Duration) -> Result<Settled, CallError> {
@@ -204,7 +204,7 @@ impl Queue {
     ///
     /// ```no_run
     /// # async fn example(queue: emq::Queue, job: emq::Claimed) -> Result<(), emq::CallError> {
-    /// queue.release(job.lease()).await?;
+    /// queue.release(&job.lease).await?;
     /// # Ok(()) }
     /// ```
     pub async fn release(&self, lease: &Lease) -> Result<Settled, CallError> {

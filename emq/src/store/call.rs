@@ -66,7 +66,7 @@ impl Connection {
             }
             other => other,
         };
-        self.observe(&reply).await;
+        self.observe(&reply);
         reply
     }
 }

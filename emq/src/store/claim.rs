@@ -101,20 +101,6 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    /// The right to settle the job.
-    ///
-    /// ```
-    /// # async fn example(mut claimer: emq::Claimer) -> Result<(), emq::CallError> {
-    /// for job in claimer.claim(10).await?.jobs {
-    ///     println!("{} under token {}", job.lease().id(), job.lease().token());
-    /// }
-    /// # Ok(()) }
-    /// ```
-    #[must_use]
-    pub fn lease(&self) -> &Lease {
-        &self.lease
-    }
-
     /// Decodes the payload as the job `J`.
     ///
     /// # Errors

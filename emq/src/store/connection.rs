@@ -9,8 +9,8 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU32, AtomicU64, Ordering},
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -25,12 +25,9 @@ use fred::{
     },
 };
 use socket2::TcpKeepalive;
-use tokio::{
-    sync::{
-        SemaphorePermit,
-        broadcast::{self, error::RecvError},
-    },
-    time::Instant,
+use tokio::sync::{
+    SemaphorePermit,
+    broadcast::{self, error::RecvError},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -139,7 +136,7 @@ pub(crate) struct Connection {
 struct Health {
     reconnects: AtomicU64,
     timeouts: AtomicU32,
-    remade: Mutex<Option<Instant>>,
+    remaking: AtomicBool,
     foreign: OnceLock<String>,
 }
 
@@ -223,7 +220,7 @@ impl Connection {
     }
 
     /// The watchdog: makes the connection anew when calls time out one after the other.
-    pub(super) async fn observe<T>(&self, reply: &Result<T, CallError>) {
+    pub(super) fn observe<T>(&self, reply: &Result<T, CallError>) {
         if !reply.as_ref().is_err_and(is_timeout) {
             // A plain store would make every call write to one shared cache line.
             if self.health.timeouts.load(Ordering::Relaxed) != 0 {
@@ -231,22 +228,28 @@ impl Connection {
             }
             return;
         }
-        if self.health.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= TIMEOUTS_UNTIL_MUTE && self.may_remake() {
-            tracing::warn!("the server doesn't answer; making the connection anew");
-            let _ = self.client.force_reconnection().await;
+        if self.health.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= TIMEOUTS_UNTIL_MUTE {
+            self.remake();
         }
     }
 
-    /// Hundreds of calls may time out at once; one of them makes the connection anew.
-    fn may_remake(&self) -> bool {
-        let mut remade = self.health.remade.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let may = remade.is_none_or(|at| now.duration_since(at) >= self.settings.command_timeout);
-        if may {
-            *remade = Some(now);
-            self.health.timeouts.store(0, Ordering::Relaxed);
+    /// Makes the connection anew, unless that is under way: hundreds of calls may time out at once.
+    ///
+    /// In a task of its own: fred carries it out when it has reconnected, and while the server is away that is a wait
+    /// without end, which no call may share.
+    pub(super) fn remake(&self) {
+        if !self.client.is_connected() || self.health.remaking.swap(true, Ordering::Relaxed) {
+            return;
         }
-        may
+        tracing::warn!("the server doesn't answer; making the connection anew");
+        let (client, health) = (self.client.clone(), Arc::clone(&self.health));
+        let closed = self.closed.clone();
+        tokio::spawn(async move {
+            let remade = client.force_reconnection();
+            let _ = closed.run_until_cancelled(remade).await;
+            health.timeouts.store(0, Ordering::Relaxed);
+            health.remaking.store(false, Ordering::Relaxed);
+        });
     }
 }
 
@@ -311,5 +314,25 @@ async fn recheck(client: &Client, health: &Health) {
         }
         Err(error) => tracing::debug!(%error, "the wire version can't be checked"),
         Ok(()) => {}
+    }
+}
+
+#[cfg(all(test, not(any(feature = "tls-rustls", feature = "tls-native"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_tls_a_url_that_asks_for_it_is_refused() {
+        for url in ["rediss://localhost", "valkeys://localhost", "rediss-cluster://localhost"] {
+            let settings = Settings {
+                url: url.into(),
+                username: None,
+                password: None,
+                connect_timeout: Duration::ZERO,
+                command_timeout: Duration::ZERO,
+                retry_for: Duration::ZERO,
+            };
+            assert!(matches!(settings.config(), Err(ConnectError::TlsDisabled)), "{url}");
+        }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) enum Due {
 
 /// What became of the jobs of one call.
 #[derive(Clone, Debug)]
-pub(crate) struct Admission {
+pub(crate) struct Admitted {
     /// One per job, in order.
     pub(crate) admits: Vec<Admit>,
     /// Whether an earlier try of this call may have been carried out, so that a duplicate may be of our own making.
@@ -56,7 +56,7 @@ pub(crate) enum Admit {
 
 impl Store {
     /// Admits up to [`MAX_BATCH`](super::MAX_BATCH) jobs in one call.
-    pub(crate) async fn enqueue(&self, nonce: Option<&str>, items: &[Item]) -> Result<Admission, CallError> {
+    pub(crate) async fn enqueue(&self, nonce: Option<&str>, items: &[Item]) -> Result<Admitted, CallError> {
         let keys = &self.keys;
         let mut more = Vec::with_capacity(items.len() * 10);
         items.iter().for_each(|item| push(item, &mut more));
@@ -79,7 +79,7 @@ impl Store {
             return Err(CallError::UnexpectedReply { call: "enqueue", detail });
         }
         let admits = items.iter().map(|_| read(&reply.text()?)).collect::<Result<_, _>>()?;
-        Ok(Admission { admits, repeated: answer.repeated })
+        Ok(Admitted { admits, repeated: answer.repeated })
     }
 }
 

@@ -147,7 +147,7 @@ pub enum ConnectError {
         source: BoxError,
     },
     /// The server is older than emq needs.
-    #[error("the server is {found}, and emq needs Redis {} or Valkey 7.2 or later", super::server::OLDEST_TEXT)]
+    #[error("the server is {found}, and emq needs Redis 6.2 or Valkey 7.2 or later")]
     TooOld {
         /// Its name and version.
         found: String,

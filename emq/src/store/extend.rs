@@ -18,7 +18,7 @@ pub(super) static SCRIPT: Script<2, 0> = script!("extend", uses "clock");
 /// use std::time::Duration;
 /// use emq::Extended;
 ///
-/// if queue.extend(&[*job.lease()], Duration::from_secs(30)).await? == [Extended::Lost] {
+/// if queue.extend(&[job.lease], Duration::from_secs(30)).await? == [Extended::Lost] {
 ///     // Somebody else has the job, or will have it: stop working on it.
 /// }
 /// # Ok(()) }

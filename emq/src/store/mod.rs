@@ -41,9 +41,9 @@ use self::keys::Keys;
 pub(crate) use self::{
     claim::ClaimCall,
     connection::{Connection, Settings},
-    enqueue::{Admission, Admit, Due, Item},
+    enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
-    node::Node,
+    node::{NODE_TTL, Node},
     wait::Waiter,
 };
 pub use self::{

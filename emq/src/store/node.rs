@@ -18,10 +18,8 @@ use super::{
     script::{Script, millis, number, script},
 };
 
-/// How long a number stays taken after its client was last heard of.
-const TTL: Duration = Duration::from_secs(60);
-
-const RENEW_EVERY: Duration = Duration::from_secs(20);
+/// How long a number stays taken after its client was last heard of, unless set. It is renewed three times as often.
+pub(crate) const NODE_TTL: Duration = Duration::from_secs(60);
 
 /// How many numbers there are: ten bits.
 const NUMBERS: u16 = 1_024;
@@ -35,6 +33,7 @@ pub(super) static RETURN: Script<1, 1> = script!("return_node");
 pub(crate) struct Node {
     /// Tells this client's rows and claims of numbers from those of others.
     holder: String,
+    ttl: Duration,
     current: Mutex<Current>,
 }
 
@@ -48,13 +47,13 @@ struct Current {
 impl Node {
     /// The number that the user answers for.
     pub(crate) fn configured(number: u16) -> Arc<Self> {
-        Arc::new(Self::new(Current { number: number % NUMBERS, ours_until: None }))
+        Arc::new(Self::new(NODE_TTL, Current { number: number % NUMBERS, ours_until: None }))
     }
 
     /// A number leased from the server, and renewed for as long as the node is held.
-    pub(crate) async fn leased(connection: &Arc<Connection>) -> Result<Arc<Self>, CallError> {
+    pub(crate) async fn leased(connection: &Arc<Connection>, ttl: Duration) -> Result<Arc<Self>, CallError> {
         let number = rand::random_range(0..NUMBERS);
-        let node = Arc::new(Self::new(Current { number, ours_until: Some(Instant::now()) }));
+        let node = Arc::new(Self::new(ttl, Current { number, ours_until: Some(Instant::now()) }));
         match node.lease(connection).await {
             // A worker has to get in to drain the queue that fills the server.
             Err(error) if error.is_code("OOM") => {
@@ -62,12 +61,12 @@ impl Node {
             }
             leased => leased?,
         }
-        tokio::spawn(keep(Arc::downgrade(&node), Arc::downgrade(connection)));
+        tokio::spawn(keep(ttl / 3, Arc::downgrade(&node), Arc::downgrade(connection)));
         Ok(node)
     }
 
-    fn new(current: Current) -> Self {
-        Self { holder: format!("{:016x}", rand::random::<u64>()), current: Mutex::new(current) }
+    fn new(ttl: Duration, current: Current) -> Self {
+        Self { holder: format!("{:016x}", rand::random::<u64>()), ttl, current: Mutex::new(current) }
     }
 
     /// The number to mint with, and the nonce for the row if another client may have the same number.
@@ -88,11 +87,11 @@ impl Node {
     async fn lease(&self, connection: &Connection) -> Result<(), CallError> {
         let now = Instant::now();
         let first = number(rand::random_range(0..NUMBERS));
-        let call = LEASE.with([keys::NODES.into()], [self.holder.as_str().into(), millis(TTL), first]);
+        let call = LEASE.with([keys::NODES.into()], [self.holder.as_str().into(), millis(self.ttl), first]);
         let value = connection.call(call).await?.value;
         let leased = value.as_i64().ok_or_else(|| unexpected("lease_node", &value))?;
         match u16::try_from(leased) {
-            Ok(number) => self.set(Current { number, ours_until: Some(now + TTL) }),
+            Ok(number) => self.set(Current { number, ours_until: Some(now + self.ttl) }),
             // All are taken: the random number it began with, and a nonce, until one is free.
             Err(_) => tracing::warn!("all {NUMBERS} node numbers are taken; minting with a shared one and a nonce"),
         }
@@ -102,10 +101,10 @@ impl Node {
     async fn renew(&self, connection: &Connection) -> Result<(), CallError> {
         let current = self.current();
         let now = Instant::now();
-        let call = RENEW.with([keys::node(current.number)], [self.holder.as_str().into(), millis(TTL)]);
+        let call = RENEW.with([keys::node(current.number)], [self.holder.as_str().into(), millis(self.ttl)]);
         match word("renew_node", &connection.call(call).await?.value)?.as_str() {
             "OK" => {
-                self.set(Current { ours_until: Some(now + TTL), ..current });
+                self.set(Current { ours_until: Some(now + self.ttl), ..current });
                 Ok(())
             }
             // It ran out, or the server lost it. What was minted since then carried a nonce.
@@ -129,8 +128,8 @@ impl Node {
     }
 }
 
-async fn keep(node: Weak<Node>, connection: Weak<Connection>) {
-    let mut beat = tokio::time::interval(RENEW_EVERY);
+async fn keep(every: Duration, node: Weak<Node>, connection: Weak<Connection>) {
+    let mut beat = tokio::time::interval(every);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     beat.tick().await;
     loop {

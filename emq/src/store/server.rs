@@ -17,7 +17,6 @@ const WIRE: &str = "echomq:3.0.0";
 
 /// The oldest Redis with the commands that the scripts use.
 const OLDEST: (u32, u32) = (6, 2);
-pub(super) const OLDEST_TEXT: &str = "6.2";
 
 pub(super) async fn check(client: &Client) -> Result<(), ConnectError> {
     // One INFO and no CONFIG: managed servers forbid that.

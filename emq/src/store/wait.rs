@@ -52,7 +52,7 @@ impl Waiter {
             Ok(value) => Ok(!value.is_null()),
             Err(error) => {
                 // After a timeout of the client's own, later blocking calls on this connection would time out as well.
-                let _ = self.connection.client().force_reconnection().await;
+                self.connection.remake();
                 Err(classify(error))
             }
         }

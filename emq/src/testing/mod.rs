@@ -42,7 +42,7 @@ pub fn delivery_with(name: &str, options: JobOptions) -> Delivery {
     Delivery::new(&queue, claimed(name, b"{}".to_vec()), options)
 }
 
-fn claimed(name: &str, payload: Vec<u8>) -> Claimed {
+pub(crate) fn claimed(name: &str, payload: Vec<u8>) -> Claimed {
     let term = Duration::from_secs(30);
     Claimed {
         lease: Lease::new(Minted::next(0).0, 1),

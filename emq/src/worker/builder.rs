@@ -1,11 +1,10 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use super::{BuildError, BuildProblem, Worker, registry::Registry};
+use super::{BuildError, BuildProblem, Worker, beat::Upkeep, registry::Registry};
 use crate::{
     client::Client,
     job::{Handler, NameError, QueueName},
     layer::{Delivery, JobLayer, TraceLayer, UserLayer},
-    maintain::Upkeep,
     queue::{DEFAULT_LEASE, DEFAULT_MAX_STALLED},
     store::Keep,
 };
@@ -19,6 +18,9 @@ pub const DEFAULT_BEAT: Duration = Duration::from_secs(1);
 /// How long a worker waits for what it has in hand when it is told to stop, unless set: 25 s, which fits into the 30 s
 /// that most platforms allow.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(25);
+
+/// A shorter lease would be lost to an ordinary pause of the network or the scheduler.
+pub(super) const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 
 /// The settings of a [`Worker`] with the state `S`.
 ///
@@ -49,8 +51,13 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(25);
 /// ```
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct WorkerBuilder<S = ()> {
-    client: Client,
     state: Arc<S>,
+    setup: Setup,
+}
+
+/// The settings that don't depend on the type of the state.
+struct Setup {
+    client: Client,
     registry: Registry,
     layers: Vec<UserLayer>,
     queues: Vec<String>,
@@ -68,9 +75,9 @@ pub struct WorkerBuilder<S = ()> {
 impl<S> fmt::Debug for WorkerBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkerBuilder")
-            .field("jobs", &self.registry)
-            .field("queues", &self.queues)
-            .field("concurrency", &self.concurrency)
+            .field("jobs", &self.setup.registry)
+            .field("queues", &self.setup.queues)
+            .field("concurrency", &self.setup.concurrency)
             .finish_non_exhaustive()
     }
 }
@@ -100,9 +107,8 @@ impl fmt::Debug for Plan {
 
 impl WorkerBuilder {
     pub(super) fn new(client: Client) -> Self {
-        Self {
+        let setup = Setup {
             client,
-            state: Arc::new(()),
             registry: Registry::default(),
             layers: Vec::new(),
             queues: Vec::new(),
@@ -115,7 +121,8 @@ impl WorkerBuilder {
             max_stalled: Some(DEFAULT_MAX_STALLED),
             keep: Keep::default(),
             trace: TraceLayer::new(),
-        }
+        };
+        Self { state: Arc::new(()), setup }
     }
 
     /// Sets the state that jobs registered from here on take as [`State<_>`](crate::State).
@@ -127,39 +134,7 @@ impl WorkerBuilder {
     /// # }
     /// ```
     pub fn state<S: Send + Sync + 'static>(self, state: S) -> WorkerBuilder<S> {
-        let Self {
-            client,
-            state: _,
-            registry,
-            layers,
-            queues,
-            limits,
-            name,
-            concurrency,
-            lease,
-            beat,
-            grace,
-            max_stalled,
-            keep,
-            trace,
-        } = self;
-        let state = Arc::new(state);
-        WorkerBuilder {
-            client,
-            state,
-            registry,
-            layers,
-            queues,
-            limits,
-            name,
-            concurrency,
-            lease,
-            beat,
-            grace,
-            max_stalled,
-            keep,
-            trace,
-        }
+        WorkerBuilder { state: Arc::new(state), setup: self.setup }
     }
 }
 
@@ -179,7 +154,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn register<J: Handler<S>>(mut self) -> Self {
-        self.registry.add::<S, J>(&self.state, &[]);
+        self.setup.registry.add::<S, J>(&self.state, &[]);
         self
     }
 
@@ -203,7 +178,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn register_with<J: Handler<S>>(mut self, layer: impl JobLayer) -> Self {
-        self.registry.add::<S, J>(&self.state, &[UserLayer::new(layer)]);
+        self.setup.registry.add::<S, J>(&self.state, &[UserLayer::new(layer)]);
         self
     }
 
@@ -223,7 +198,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn layer(mut self, layer: impl JobLayer) -> Self {
-        self.layers.push(UserLayer::new(layer));
+        self.setup.layers.push(UserLayer::new(layer));
         self
     }
 
@@ -236,7 +211,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn queue(mut self, name: impl Into<String>) -> Self {
-        self.queues.push(name.into());
+        self.setup.queues.push(name.into());
         self
     }
 
@@ -248,7 +223,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn queue_concurrency(mut self, name: impl Into<String>, limit: usize) -> Self {
-        self.limits.insert(name.into(), limit);
+        self.setup.limits.insert(name.into(), limit);
         self
     }
 
@@ -260,7 +235,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn concurrency(mut self, limit: usize) -> Self {
-        self.concurrency = limit;
+        self.setup.concurrency = limit;
         self
     }
 
@@ -272,7 +247,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.setup.name = name.into();
         self
     }
 
@@ -286,7 +261,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
+        self.setup.lease = lease;
         self
     }
 
@@ -299,7 +274,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn beat(mut self, beat: Duration) -> Self {
-        self.beat = beat;
+        self.setup.beat = beat;
         self
     }
 
@@ -312,7 +287,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+        self.setup.grace = grace;
         self
     }
 
@@ -325,7 +300,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn max_stalled(mut self, stalls: impl Into<Option<u32>>) -> Self {
-        self.max_stalled = stalls.into();
+        self.setup.max_stalled = stalls.into();
         self
     }
 
@@ -339,7 +314,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn keep_dead(mut self, keep: Keep) -> Self {
-        self.keep = keep;
+        self.setup.keep = keep;
         self
     }
 
@@ -353,7 +328,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn on_span(mut self, hook: impl Fn(&tracing::Span, &Delivery) + Send + Sync + 'static) -> Self {
-        self.trace = self.trace.on_span(hook);
+        self.setup.trace = self.setup.trace.on_span(hook);
         self
     }
 
@@ -371,21 +346,22 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// # }
     /// ```
     pub fn build(self) -> Result<Worker, BuildError> {
-        let mut problems = self.registry.duplicates();
-        if self.registry.is_empty() {
+        let mut problems = self.setup.registry.problems();
+        if self.setup.registry.is_empty() {
             problems.push(BuildProblem::NoJobs);
         }
-        if self.concurrency == 0 {
+        if self.setup.concurrency == 0 {
             problems.push(BuildProblem::NoConcurrency { of: "the worker".into() });
         }
-        if self.max_stalled == Some(0) {
+        if self.setup.max_stalled == Some(0) {
             problems.push(BuildProblem::NoStalls);
         }
         for (setting, value, least, text) in [
-            ("lease", self.lease, Duration::from_millis(100), "100 ms"),
-            ("beat", self.beat, Duration::from_millis(10), "10 ms"),
+            ("lease", self.setup.lease, SHORTEST_LEASE, "100 ms"),
+            ("beat", self.setup.beat, Duration::from_millis(10), "10 ms"),
         ] {
             if value < least {
+                let setting = setting.to_owned();
                 problems.push(BuildProblem::TooShort { setting, value: format!("{value:?}"), least: text });
             }
         }
@@ -393,29 +369,29 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         if !problems.is_empty() {
             return Err(BuildError::new(problems));
         }
-        let upkeep = Upkeep { beat: self.beat, max_stalled: self.max_stalled, keep: self.keep };
+        let upkeep = Upkeep { beat: self.setup.beat, max_stalled: self.setup.max_stalled, keep: self.setup.keep };
         let plan = Plan {
-            registry: self.registry,
-            layers: self.layers,
+            registry: self.setup.registry,
+            layers: self.setup.layers,
             queues,
-            name: self.name,
-            concurrency: self.concurrency,
-            lease: self.lease,
-            grace: self.grace,
+            name: self.setup.name,
+            concurrency: self.setup.concurrency,
+            lease: self.setup.lease,
+            grace: self.setup.grace,
             upkeep,
-            trace: self.trace,
+            trace: self.setup.trace,
         };
-        Ok(Worker::new(self.client, plan))
+        Ok(Worker::new(self.setup.client, plan))
     }
 
     fn checked_queues(&self, problems: &mut Vec<BuildProblem>) -> Vec<(QueueName, Option<usize>)> {
-        let mut names: Vec<String> = match self.queues.as_slice() {
-            [] => self.registry.queues().map(str::to_owned).collect(),
+        let mut names: Vec<String> = match self.setup.queues.as_slice() {
+            [] => self.setup.registry.queues().map(str::to_owned).collect(),
             named => named.to_vec(),
         };
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
-        for (queue, limit) in &self.limits {
+        for (queue, limit) in &self.setup.limits {
             if *limit == 0 {
                 problems.push(BuildProblem::NoConcurrency { of: format!("the queue {queue:?}") });
             }
@@ -427,7 +403,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         for name in names {
             let checked: Result<QueueName, NameError> = QueueName::new(&name);
             match checked {
-                Ok(queue) => queues.push((queue, self.limits.get(&name).copied())),
+                Ok(queue) => queues.push((queue, self.setup.limits.get(&name).copied())),
                 Err(error) => problems.push(error.into()),
             }
         }

@@ -94,7 +94,7 @@ pub enum BuildProblem {
     #[error("{setting} is {value}, and has to be at least {least}")]
     TooShort {
         /// Which setting.
-        setting: &'static str,
+        setting: String,
         /// Its value.
         value: String,
         /// The shortest that works.
@@ -113,23 +113,15 @@ pub enum BuildProblem {
     },
 }
 
-/// Why a worker couldn't start.
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(worker: emq::Worker) {
-/// use emq::RunError;
-///
-/// if let Err(RunError::Connect(error)) = worker.run().await {
-///     println!("{error}");
-/// }
-/// # }
-/// ```
+/// Why a worker couldn't start, or couldn't go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// Its own connections couldn't be made.
     #[error("the worker can't start: {0}")]
     Connect(#[from] ConnectError),
+    /// One of the tasks that fetch, wait and look after the queues panicked, and the worker has stopped: without it, it
+    /// would live on and do nothing.
+    #[error("a task of the worker panicked, and the worker has stopped: see the panic's message; start it again")]
+    Panicked,
 }

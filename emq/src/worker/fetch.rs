@@ -2,32 +2,67 @@
 
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
-use tokio::time::{Instant, sleep};
+use futures_util::future::join_all;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use super::{Line, Tasks, registry::Names, slots::Slots, stats::Counters};
+use super::{Tasks, line::Line, registry::Names, slots::Slots, stats::Counters};
 use crate::{
     layer::{Delivery, stack::Stack},
     queue::Claimer,
-    store::{Batch, Claimed, MAX_BATCH},
+    store::{Batch, CallError, Claimed, Lease, MAX_BATCH},
 };
 
-/// The pause after a claim that failed.
+/// The pause of a queue after a claim that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// How long a claim under way may still take after the worker was told to stop.
 const LAST_CLAIM: Duration = Duration::from_secs(1);
 
+/// How long leaving the queues may take.
+const LEAVE: Duration = Duration::from_secs(1);
+
 /// The loop that claims jobs and sends them through the stack.
 pub(super) struct Fetcher {
     pub(super) stack: Stack,
     pub(super) registry: Names,
-    pub(super) lines: Vec<(Arc<Line>, Claimer)>,
+    pub(super) sources: Vec<Source>,
     pub(super) slots: Slots,
     pub(super) counters: Arc<Counters>,
     pub(super) runs: Tasks,
     pub(super) stop: CancellationToken,
+}
+
+/// A queue to claim from.
+#[derive(Debug)]
+pub(super) struct Source {
+    line: Arc<Line>,
+    claimer: Claimer,
+    /// It isn't looked at before then: its last claim failed. Other queues go on.
+    paused_until: Option<Instant>,
+}
+
+impl Source {
+    pub(super) fn new(line: Arc<Line>, claimer: Claimer) -> Self {
+        Self { line, claimer, paused_until: None }
+    }
+
+    fn is_paused(&self) -> bool {
+        self.paused_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn failed(&mut self, error: &CallError) {
+        let queue = self.line.store.name();
+        // The first of several in a row: there may be two a second for hours.
+        if self.paused_until.is_none() {
+            tracing::warn!(%error, %queue, "claiming failed; it is tried again every {PAUSE:?}");
+        } else {
+            tracing::debug!(%error, %queue, "claiming failed again");
+        }
+        self.paused_until = Some(Instant::now() + PAUSE);
+        self.line.heat();
+    }
 }
 
 impl Fetcher {
@@ -46,10 +81,10 @@ impl Fetcher {
             if stop.run_until_cancelled(self.ready()).await.is_none() {
                 break;
             }
-            match self.next_line(next) {
-                Some(line) => {
-                    next = line + 1;
-                    appetite = self.claim(line, appetite).await;
+            match self.next_source(next) {
+                Some(at) => {
+                    next = at + 1;
+                    appetite = self.claim(at, appetite).await;
                 }
                 None => self.sleep().await,
             }
@@ -66,45 +101,58 @@ impl Fetcher {
     }
 
     /// The next queue in turn that may have work and has room.
-    fn next_line(&self, from: usize) -> Option<usize> {
-        let count = self.lines.len();
+    fn next_source(&self, from: usize) -> Option<usize> {
+        let count = self.sources.len();
         (0..count).map(|n| (from + n) % count).find(|at| {
-            let line = &self.lines[*at].0;
-            line.is_hot() && line.room() > 0
+            let source = &self.sources[*at];
+            source.line.is_hot() && source.line.room() > 0 && !source.is_paused()
         })
     }
 
-    /// Waits until a slot comes free or a queue may have work.
+    /// Waits until a slot comes free, a queue may have work, or a pause is over.
     async fn sleep(&self) {
-        let parked = || self.lines.iter().map(|(line, _)| line).filter(|line| line.room() > 0);
-        parked().for_each(|line| line.park());
-        self.stop.run_until_cancelled(self.slots.freed().notified()).await;
-        self.lines.iter().for_each(|(line, _)| line.unpark());
+        let resting = |source: &&Source| source.line.room() > 0 && !source.is_paused();
+        self.sources.iter().filter(resting).for_each(|source| source.line.park());
+        let pause_over =
+            self.sources.iter().filter(|source| source.is_paused()).filter_map(|source| source.paused_until);
+        let freed = self.slots.freed();
+        let something = async {
+            match pause_over.min() {
+                Some(over) => tokio::select! {
+                    () = freed.notified() => {}
+                    () = sleep_until(over) => {}
+                },
+                None => freed.notified().await,
+            }
+        };
+        self.stop.run_until_cancelled(something).await;
+        self.sources.iter().for_each(|source| source.line.unpark());
     }
 
     async fn claim(&mut self, at: usize, appetite: usize) -> usize {
         let free = self.slots.free();
-        let (line, claimer) = &mut self.lines[at];
-        let max = free.min(line.room()).min(appetite).min(MAX_BATCH);
-        line.cool();
+        let source = &mut self.sources[at];
+        let max = free.min(source.line.room()).min(appetite).min(MAX_BATCH);
+        source.line.cool();
         let batch = tokio::select! {
-            batch = claimer.claim(max) => batch,
-            // What such a claim takes is given to others when its leases run out.
+            batch = source.claimer.claim(max) => batch,
+            // What it takes all the same is given back on leaving.
             () = stopped_for(&self.stop, LAST_CLAIM) => return appetite,
         };
         match batch {
-            Ok(batch) => self.dispatch(at, batch, appetite).await,
+            Ok(batch) => {
+                source.paused_until = None;
+                self.dispatch(at, batch, appetite).await
+            }
             Err(error) => {
-                tracing::warn!(%error, queue = %line.store.name(), "claiming failed");
-                line.heat();
-                self.stop.run_until_cancelled(sleep(PAUSE)).await;
+                source.failed(&error);
                 appetite
             }
         }
     }
 
     async fn dispatch(&mut self, at: usize, batch: Batch, appetite: usize) -> usize {
-        let line = Arc::clone(&self.lines[at].0);
+        let line = Arc::clone(&self.sources[at].line);
         self.counters.claimed(batch.jobs.len(), batch.dropped);
         if batch.dropped > 0 {
             tracing::warn!(queue = %line.store.name(), ids = batch.dropped, "dropped ids that have no job");
@@ -113,13 +161,21 @@ impl Fetcher {
             line.heat();
         }
         line.expect(batch.next_event);
-        let taken = batch.jobs.len();
-        let mut jobs = batch.jobs.into_iter();
+        // A claim that took long, because it had to be repeated, may bring jobs whose lease is as good as over. They are
+        // still ours as far as the server is concerned, and a stall that nobody had must not be counted.
+        let (jobs, late): (Vec<_>, Vec<_>) = batch.jobs.into_iter().partition(has_lease);
+        if !late.is_empty() {
+            self.give_back(&line, late);
+        }
+        let taken = jobs.len();
+        let mut jobs = jobs.into_iter();
         for n in 0..taken {
+            // A claim whose answer was lost is answered with what it took then, and there may be less room now.
+            let has_room = self.slots.free() > 0 && line.room() > 0 && !self.stop.is_cancelled();
             // For the first one the stack was made ready before the claim.
-            if n > 0 && !self.is_ready_at_once().await {
+            if !has_room || (n > 0 && !self.is_ready_at_once().await) {
                 self.give_back(&line, jobs.collect());
-                return n;
+                return if has_room { n } else { appetite };
             }
             if let Some(job) = jobs.next() {
                 self.start(&line, job);
@@ -144,29 +200,52 @@ impl Fetcher {
         });
     }
 
-    /// Gives jobs back that the stack has no room for: others may have it.
+    /// Gives jobs back that there is no room for: others may have it.
     fn give_back(&self, line: &Arc<Line>, jobs: Vec<Claimed>) {
-        let store = line.store.clone();
-        let counters = Arc::clone(&self.counters);
         let line = Arc::clone(line);
+        let counters = Arc::clone(&self.counters);
         self.runs.spawn(async move {
-            for job in jobs {
-                match store.release(job.lease()).await {
-                    Ok(_) => counters.released(),
-                    Err(error) => tracing::warn!(%error, id = %job.lease().id(), "the job will come back later"),
-                }
-            }
+            release(&line, &counters, jobs.iter().map(|job| job.lease)).await;
             line.heat();
         });
     }
 
     async fn leave(self) {
-        let deadline = Instant::now() + LAST_CLAIM;
-        for (_, claimer) in self.lines {
-            let left = tokio::time::timeout_at(deadline, claimer.leave()).await;
-            tracing::debug!(?left, "left the queue");
+        let Self { sources, counters, .. } = self;
+        let left = join_all(sources.into_iter().map(|source| leave(source, &counters)));
+        if timeout(LEAVE, left).await.is_err() {
+            tracing::debug!("the server wasn't told that the worker left; it forgets by itself");
         }
     }
+}
+
+/// Whether there is time enough to begin the job, and to renew its lease.
+fn has_lease(job: &Claimed) -> bool {
+    job.leased_until.saturating_duration_since(Instant::now()) > job.term / 10
+}
+
+/// Gives back what a claim took whose answer hasn't come, and says goodbye.
+async fn leave(mut source: Source, counters: &Counters) {
+    if source.claimer.is_owed() {
+        match source.claimer.claim(1).await {
+            Ok(batch) => {
+                counters.claimed(batch.jobs.len(), batch.dropped);
+                release(&source.line, counters, batch.jobs.iter().map(|job| job.lease)).await;
+            }
+            Err(error) => tracing::debug!(%error, "what the last claim took comes back when its leases run out"),
+        }
+    }
+    if let Err(error) = source.claimer.leave().await {
+        tracing::debug!(%error, "the server wasn't told that the worker left; it forgets by itself");
+    }
+}
+
+async fn release(line: &Line, counters: &Counters, leases: impl Iterator<Item = Lease>) {
+    let released = leases.map(async |lease| match line.store.release(&lease).await {
+        Ok(_) => counters.released(),
+        Err(error) => tracing::warn!(%error, id = %lease.id(), "the job comes back when its lease runs out"),
+    });
+    join_all(released).await;
 }
 
 async fn stopped_for(stop: &CancellationToken, longer: Duration) {

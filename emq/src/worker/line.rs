@@ -10,7 +10,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::{queue::Claimer, store::Store};
 
-/// One queue of a worker: what fetching, waiting and maintaining tell each other about it.
+/// One queue of a worker: what fetching, waiting and the beat tell each other about it.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) store: Store,

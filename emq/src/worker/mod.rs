@@ -1,5 +1,6 @@
 //! The worker: claims what it has room for, runs it through the stack, and gives back what it can't finish.
 
+mod beat;
 mod builder;
 mod error;
 mod fetch;
@@ -15,8 +16,13 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(crate) use self::line::Line;
-use self::{builder::Plan, fetch::Fetcher, slots::Slots, stats::Counters};
+use self::{
+    builder::Plan,
+    fetch::{Fetcher, Source},
+    line::Line,
+    slots::Slots,
+    stats::Counters,
+};
 pub use self::{
     builder::{DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, WorkerBuilder},
     error::{BuildError, BuildProblem, RunError},
@@ -26,8 +32,7 @@ pub use self::{
 use crate::{
     client::Client,
     layer::{LeaseKeeper, stack},
-    maintain::maintain,
-    store::{ConnectError, Waiter},
+    store::ConnectError,
 };
 
 /// Runs jobs.
@@ -127,7 +132,8 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// [`RunError`] if its own connections can't be made at the start. From then on it reconnects by itself.
+    /// [`RunError`] if its own connections can't be made at the start, or a task of its own panics. It reconnects by
+    /// itself, for as long as it runs.
     ///
     /// # Panics
     ///
@@ -147,17 +153,21 @@ impl Worker {
         let mut shutdown = std::pin::pin!(shutdown);
         let stop = self.stop.clone();
         let counters = Arc::clone(&self.counters);
-        let start = tokio::select! {
+        let running = tokio::select! {
             biased;
             () = &mut shutdown => return Ok(counters.snapshot()),
             () = stop.cancelled() => return Ok(counters.snapshot()),
-            start = self.start() => start?,
+            // Boxed, since connecting makes a large future, and this one is the application's to keep.
+            running = Box::pin(self.start()) => running?,
         };
-        tokio::select! {
-            () = &mut shutdown => stop.cancel(),
-            () = stop.cancelled() => {}
-        }
-        Ok(start.drain().await)
+        let broken = tokio::select! {
+            () = &mut shutdown => false,
+            () = stop.cancelled() => false,
+            () = running.broken.cancelled() => true,
+        };
+        stop.cancel();
+        let stats = running.drain().await;
+        if broken { Err(RunError::Panicked) } else { Ok(stats) }
     }
 
     /// Makes the connections and starts the tasks.
@@ -185,33 +195,25 @@ impl Worker {
 
         // Every task ends when `abandon` is cancelled, so that none outlives a run that is dropped.
         let tasks = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
-        let mut waiters: Vec<Arc<Waiter>> = Vec::new();
-        let mut fetch_lines = Vec::with_capacity(lines.len());
+        let broken = CancellationToken::new();
+        let mut sources = Vec::with_capacity(lines.len());
         for (line, waiter) in lines {
             let waiter = Arc::new(waiter);
             counters.watch(Arc::clone(&waiter));
-            tasks.spawn(maintain(Arc::clone(&line), plan.upkeep, stop.clone()));
-            tasks.spawn(wait::wait(Arc::clone(&line), Arc::clone(&waiter), stop.clone()));
-            fetch_lines.push((Arc::clone(&line), line.claimer(&plan.name, plan.lease)));
-            waiters.push(waiter);
+            tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, stop.clone()), &broken);
+            tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
+            sources.push(Source::new(Arc::clone(&line), line.claimer(&plan.name, plan.lease)));
         }
         let runs = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
-        let fetcher = Fetcher {
-            stack,
-            registry,
-            lines: fetch_lines,
-            slots,
-            counters: Arc::clone(&counters),
-            runs: runs.clone(),
-            stop,
-        };
-        tasks.spawn(fetcher.run());
+        let fetcher =
+            Fetcher { stack, registry, sources, slots, counters: Arc::clone(&counters), runs: runs.clone(), stop };
+        tasks.spawn_vital(fetcher.run(), &broken);
         Ok(Running {
             tasks,
             runs,
             give_back,
+            broken,
             keeper,
-            waiters,
             client,
             counters,
             grace: plan.grace,
@@ -235,6 +237,15 @@ impl Tasks {
         });
     }
 
+    /// Spawns a task that doesn't end before the worker is told to stop, unless it panics: `broken` is cancelled then.
+    fn spawn_vital(&self, task: impl Future<Output = ()> + Send + 'static, broken: &CancellationToken) {
+        let panicked = broken.clone().drop_guard();
+        self.spawn(async move {
+            task.await;
+            panicked.disarm();
+        });
+    }
+
     /// Whether all have ended within `longest`.
     async fn ended_within(&self, longest: Duration) -> bool {
         self.tracker.close();
@@ -244,13 +255,14 @@ impl Tasks {
 
 /// A worker that has been started.
 struct Running {
-    /// Fetching, waiting, maintaining: they end when the worker is told to stop.
+    /// Fetching, waiting, the beat: they end when the worker is told to stop.
     tasks: Tasks,
     /// One per job in hand.
     runs: Tasks,
     give_back: CancellationToken,
+    /// One of `tasks` has panicked.
+    broken: CancellationToken,
     keeper: LeaseKeeper,
-    waiters: Vec<Arc<Waiter>>,
     client: Client,
     counters: Arc<Counters>,
     grace: Duration,

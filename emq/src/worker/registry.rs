@@ -1,6 +1,6 @@
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use super::BuildProblem;
+use super::{BuildProblem, builder::SHORTEST_LEASE};
 use crate::{
     job::{Handler, JobOptions, QueueName},
     layer::{JobService, Route, UserLayer, handler, stack},
@@ -50,8 +50,26 @@ impl Registry {
         self.jobs.iter().map(|job| job.options.queue)
     }
 
+    /// What is wrong with the jobs' types.
+    pub(super) fn problems(&self) -> Vec<BuildProblem> {
+        let mut problems = self.duplicates();
+        for job in &self.jobs {
+            let settings = [
+                ("lease", job.options.lease, SHORTEST_LEASE, "100 ms"),
+                ("timeout", job.options.timeout, Duration::from_millis(1), "1 ms"),
+            ];
+            for (setting, value, least, text) in settings {
+                if let Some(value) = value.filter(|value| *value < least) {
+                    let setting = format!("the {setting} of the job {:?}", job.name);
+                    problems.push(BuildProblem::TooShort { setting, value: format!("{value:?}"), least: text });
+                }
+            }
+        }
+        problems
+    }
+
     /// Names to which two jobs answer.
-    pub(super) fn duplicates(&self) -> Vec<BuildProblem> {
+    fn duplicates(&self) -> Vec<BuildProblem> {
         let mut first: HashMap<&str, &Registered> = HashMap::new();
         let mut problems = Vec::new();
         for job in &self.jobs {

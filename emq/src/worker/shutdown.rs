@@ -13,6 +13,13 @@ const TASKS_END: Duration = Duration::from_secs(3);
 /// How long it may take to settle or release what is in hand after the grace time.
 const GIVE_BACK: Duration = Duration::from_secs(5);
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Also when the run is dropped: a wait that goes on on an open connection would take markers from others.
+        self.counters.close_waiters();
+    }
+}
+
 impl Running {
     /// Ends a worker that was told to stop.
     pub(super) async fn drain(self) -> Stats {
@@ -26,9 +33,6 @@ impl Running {
             if !self.runs.ended_within(GIVE_BACK).await {
                 self.release_blocked().await;
             }
-        }
-        for waiter in &self.waiters {
-            waiter.close();
         }
         self.counters.snapshot()
     }

@@ -2,7 +2,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use tokio::sync::Notify;
 
-use super::{Line, stats::Counters};
+use super::{line::Line, stats::Counters};
 
 /// How many jobs a worker may have in hand, and how many it has.
 #[derive(Debug)]
@@ -27,8 +27,7 @@ impl Slots {
         self.limit.saturating_sub(self.counters.in_hand())
     }
 
-    /// Takes a slot for a job of this line. It may go over the limit: a claim whose answer was lost can bring more than
-    /// there is room for, and those jobs are in hand whatever the limit says.
+    /// Takes a slot for a job of this line.
     pub(super) fn take(&self, line: &Arc<Line>) -> Slot {
         self.counters.took();
         line.in_hand.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -124,6 +124,7 @@ pub(super) struct Counters {
     client: Client,
     reconnects_before: u64,
     waiters: Mutex<Vec<Arc<Waiter>>>,
+    reconnects_of_closed: AtomicU64,
     in_hand: AtomicUsize,
     claimed: AtomicU64,
     completed: AtomicU64,
@@ -150,6 +151,7 @@ impl Counters {
             reconnects_before: client.reconnects(),
             client,
             waiters: Mutex::default(),
+            reconnects_of_closed: AtomicU64::new(0),
             in_hand: AtomicUsize::new(0),
             claimed: AtomicU64::new(0),
             completed: AtomicU64::new(0),
@@ -166,7 +168,19 @@ impl Counters {
     }
 
     pub(super) fn watch(&self, waiter: Arc<Waiter>) {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner).push(waiter);
+        self.waiters().push(waiter);
+    }
+
+    /// Closes the connections that waited. A handle may outlive them, and is to know their number still.
+    pub(super) fn close_waiters(&self) {
+        for waiter in self.waiters().drain(..) {
+            waiter.close();
+            self.reconnects_of_closed.fetch_add(waiter.reconnects(), Ordering::Relaxed);
+        }
+    }
+
+    fn waiters(&self) -> MutexGuard<'_, Vec<Arc<Waiter>>> {
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn in_hand(&self) -> usize {
@@ -209,8 +223,7 @@ impl Counters {
 
     pub(super) fn snapshot(&self) -> Stats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let waiting = self.waiters.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting: u64 = waiting.iter().map(|waiter| waiter.reconnects()).sum();
+        let waiting: u64 = self.waiters().iter().map(|waiter| waiter.reconnects()).sum();
         Stats {
             in_hand: self.in_hand() as u64,
             claimed: read(&self.claimed),
@@ -224,7 +237,7 @@ impl Counters {
             stale: read(&self.stale),
             unsettled: read(&self.unsettled),
             dropped: read(&self.dropped),
-            reconnects: self.client.reconnects() - self.reconnects_before + waiting,
+            reconnects: self.client.reconnects() - self.reconnects_before + waiting + read(&self.reconnects_of_closed),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::Line;
+use super::line::Line;
 use crate::store::Waiter;
 
 /// How long one wait lasts before the queue is looked at without a marker.
@@ -39,7 +39,12 @@ pub(super) async fn wait(line: Arc<Line>, waiter: Arc<Waiter>, stop: Cancellatio
             }
         };
         match woken {
-            Ok(true) if line.is_parked() => line.heat(),
+            Ok(true) if line.is_parked() => {
+                // At once, and not when the fetcher gets to it: else the next wait would begin while it fetches, and
+                // take a marker that others could use.
+                line.unpark();
+                line.heat();
+            }
             // The fetcher has found something meanwhile, or has no room: somebody else may want to know.
             Ok(true) => hand_on(&line).await,
             Ok(false) => line.heat(),

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::fault::{Command, Fate, Hole, Weather, decide};
 use super::{Shared, lock};
-use crate::resp::Reply;
+use crate::resp::{Malformed, Reply};
 
 /// What a reader hands to its writer.
 enum Item {
@@ -28,6 +28,9 @@ enum Item {
     /// Pass nothing on any more, in either direction, and stay open.
     Mute,
 }
+
+/// Splits the first frame off.
+type Parse = fn(&[u8]) -> Result<Option<(Reply, usize)>, Malformed>;
 
 struct Link {
     shared: Arc<Shared>,
@@ -72,10 +75,16 @@ async fn pass(client: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     let link =
         Link { shared, fates: Mutex::default(), subscribed: AtomicBool::new(false), mute: AtomicBool::new(false) };
     let up = async {
-        tokio::try_join!(link.read(from_client, requests, Link::request), link.write(requests_out, to_server, false),)
+        tokio::try_join!(
+            link.read(from_client, requests, Reply::parse_request, Link::request),
+            link.write(requests_out, to_server, false),
+        )
     };
     let down = async {
-        tokio::try_join!(link.read(from_server, replies, Link::reply), link.write(replies_out, to_client, true),)
+        tokio::try_join!(
+            link.read(from_server, replies, Reply::parse, Link::reply),
+            link.write(replies_out, to_client, true),
+        )
     };
     tokio::select! {
         ended = up => ended.map(|_| ()),
@@ -89,12 +98,13 @@ impl Link {
         &self,
         mut from: OwnedReadHalf,
         to: UnboundedSender<Item>,
+        parse: Parse,
         judge: fn(&Self, &Reply) -> Fate,
     ) -> io::Result<()> {
         let mut unread = Vec::new();
         loop {
             let mut at = 0;
-            while let Some((frame, length)) = Reply::parse(&unread[at..])? {
+            while let Some((frame, length)) = parse(&unread[at..])? {
                 let fate = judge(self, &frame);
                 let bytes = unread[at..at + length].to_vec();
                 at += length;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use emq::{Batch, Claimed, Completion, Draft, EnqueueError, Enqueued, Job, Keep, Lease, Place, Stored, Ticket};
+use emq::{Admission, Batch, Claimed, Completion, Draft, EnqueueError, Job, Keep, Lease, Place, Stored, Ticket};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Admitted, Answer, Handed, Record};
@@ -169,8 +169,8 @@ impl Stage<'_> {
     fn admitted(&self, outcome: Result<Ticket, EnqueueError>) -> Result<Admitted, String> {
         match outcome {
             Ok(ticket) => match ticket.outcome() {
-                Enqueued::New => Ok(Admitted::New),
-                Enqueued::Duplicate(of) => Ok(Admitted::Duplicate(self.slot(of)?)),
+                Admission::Enqueued => Ok(Admitted::New),
+                Admission::Duplicate(of) => Ok(Admitted::Duplicate(self.slot(of)?)),
             },
             Err(EnqueueError::Conflict { id }) => Ok(Admitted::Conflict(self.slot(id)?)),
             Err(error) => Err(failed(error)),
@@ -208,7 +208,7 @@ impl Stage<'_> {
                 return Err(format!("a lease of {:?}", job.term));
             }
             Ok(Handed {
-                right: Right { slot: self.slot(job.lease().id())?, token: job.lease().token() },
+                right: Right { slot: self.slot(job.lease.id())?, token: job.lease.token() },
                 name: job.name.clone(),
                 payload: String::from_utf8_lossy(&job.payload).into_owned(),
                 failures: job.failures,

@@ -1,6 +1,6 @@
 //! What others have written into the keys, by hand or by mistake: no job is lost to it, and no queue stops.
 
-use emq::{Completion, Draft, Enqueued, Extended, JobState, Keep, Lease, Removed, Revived, Settled};
+use emq::{Admission, Completion, Draft, Extended, JobState, Keep, Lease, Removed, Revived, Settled};
 
 use crate::scene::{LEASE, MINUTE, Scene, Work, scene};
 
@@ -261,7 +261,7 @@ async fn a_key_of_another_type_or_of_a_job_that_is_gone_is_free() {
         assert_eq!(scene.queue.revive(id).await.unwrap(), Revived::Revived, "{bad}");
         assert_eq!(scene.command("GET @de:k").await.text(), id.as_str(), "{bad}");
         let ticket = scene.queue.enqueue(Work { n: 1 }).unique("k").await.unwrap();
-        assert_eq!(ticket.outcome(), Enqueued::Duplicate(id));
+        assert_eq!(ticket.outcome(), Admission::Duplicate(id));
     }
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use emq::{Draft, EnqueueError, Enqueued};
+use emq::{Admission, Draft, EnqueueError};
 
 use crate::scene::{MINUTE, Work, assert_after, scene};
 
@@ -11,7 +11,7 @@ async fn writes_a_small_row_and_one_place() {
     let id = "JOB0JZGkP9AMvv".parse().unwrap();
     scene.show(id);
     let (ticket, changes) = scene.changes(call.id(id).into_future()).await;
-    assert_eq!(ticket.unwrap().outcome(), Enqueued::New);
+    assert_eq!(ticket.unwrap().outcome(), Admission::Enqueued);
     assert_eq!(
         changes,
         [
@@ -73,29 +73,29 @@ async fn an_id_that_is_there_is_a_duplicate_in_every_state() {
     let mut scene = scene("enqueue").await;
     let id = scene.enqueue().await;
     let call = scene.queue.enqueue(Work { n: 0 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Enqueued::Duplicate(id), "pending");
+    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "pending");
 
     let lease = scene.claim().await.lease;
     let call = scene.queue.enqueue(Work { n: 0 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Enqueued::Duplicate(id), "active");
+    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "active");
 
     scene.queue.retry(&lease, MINUTE, "no").await.unwrap();
     let call = scene.queue.enqueue(Work { n: 0 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Enqueued::Duplicate(id), "scheduled");
+    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "scheduled");
 
     scene.make_due(id).await;
     scene.queue.promote().await.unwrap();
     let lease = scene.claim().await.lease;
     scene.queue.bury(&lease, "no").await.unwrap();
     let call = scene.queue.enqueue(Work { n: 0 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Enqueued::Duplicate(id), "dead");
+    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "dead");
 
     scene.queue.revive(id).await.unwrap();
     let lease = scene.claim().await.lease;
     scene.queue.complete(&lease, emq::Completion::empty()).await.unwrap();
     // Of a finished job the payload isn't known any more.
     let call = scene.queue.enqueue(Work { n: 5 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Enqueued::Duplicate(id), "finished");
+    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "finished");
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn an_id_whose_memory_is_overdue_is_new() {
     scene.command(&format!("ZADD @done 1 {}", lease.id())).await;
     let call = scene.queue.enqueue(Work { n: 0 }).id(lease.id()).into_future();
     let (ticket, changes) = scene.changes(call).await;
-    assert_eq!(ticket.unwrap().outcome(), Enqueued::New);
+    assert_eq!(ticket.unwrap().outcome(), Admission::Enqueued);
     assert_eq!(changes[0], "- done zset J1 @ 1");
     assert_eq!(changes.last().unwrap(), "+ pending zset J1 @ 0");
 }
@@ -126,7 +126,7 @@ async fn a_key_that_is_held_makes_a_duplicate_of_its_holder() {
     let holder = scene.enqueue_as(Draft::of(Work { n: 0 }).unique("invoice-42")).await;
     let call = scene.queue.enqueue(Work { n: 1 }).unique("invoice-42").into_future();
     let ticket = scene.unchanged(call).await.unwrap();
-    assert_eq!((ticket.outcome(), ticket.id()), (Enqueued::Duplicate(holder), holder));
+    assert_eq!((ticket.outcome(), ticket.id()), (Admission::Duplicate(holder), holder));
     let other = scene.queue.enqueue(Work { n: 1 }).unique("invoice-43").await.unwrap();
     assert!(!other.is_duplicate());
 }
@@ -145,12 +145,12 @@ async fn within_one_call_an_id_and_a_key_are_taken_once() {
     ];
     let error = scene.client.enqueue_many(drafts.map(|draft| draft.queue(&name))).await.unwrap_err();
     let tickets: Vec<_> = error.outcomes.iter().map(|outcome| outcome.as_ref().map(emq::Ticket::outcome)).collect();
-    assert!(matches!(tickets[0], Ok(Enqueued::New)));
-    assert!(matches!(tickets[1], Ok(Enqueued::Duplicate(of)) if of == id));
+    assert!(matches!(tickets[0], Ok(Admission::Enqueued)));
+    assert!(matches!(tickets[1], Ok(Admission::Duplicate(of)) if of == id));
     assert!(matches!(tickets[2], Err(EnqueueError::Conflict { .. })));
-    assert!(matches!(tickets[3], Ok(Enqueued::New)));
+    assert!(matches!(tickets[3], Ok(Admission::Enqueued)));
     let holder = error.outcomes[3].as_ref().unwrap().id();
-    assert!(matches!(tickets[4], Ok(Enqueued::Duplicate(of)) if of == holder));
+    assert!(matches!(tickets[4], Ok(Admission::Duplicate(of)) if of == holder));
     assert_eq!(scene.command("ZCARD @pending").await.int(), 2);
 }
 

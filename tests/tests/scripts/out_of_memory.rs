@@ -71,7 +71,7 @@ async fn a_worker_that_connects_then_can_still_drain() {
     let client = Client::connect(server.url()).await.unwrap();
     let queue = client.queue(scene.queue.name().as_str()).unwrap();
     let batch = queue.claimer("drain").claim(10).await.unwrap();
-    assert_eq!(queue.complete(batch.jobs[0].lease(), Completion::empty()).await.unwrap(), Settled::Accepted);
+    assert_eq!(queue.complete(&batch.jobs[0].lease, Completion::empty()).await.unwrap(), Settled::Accepted);
 
     // Once there is room, it enqueues with a nonce that tells its ids from another client's.
     scene.command("CONFIG SET maxmemory 0").await;
@@ -99,5 +99,5 @@ async fn a_claim_whose_answer_was_lost_is_answered_again() {
     assert_eq!(scene.queue.counts().await.unwrap().active, 1);
     scene.command("CONFIG SET maxmemory 1").await;
     let batch = claimer.claim(1).await.unwrap();
-    assert_eq!(batch.jobs[0].lease(), &emq::Lease::new(id, 1));
+    assert_eq!(&batch.jobs[0].lease, &emq::Lease::new(id, 1));
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use emq::{DEFAULT_RETENTION, Draft, Enqueued, Removed};
+use emq::{Admission, DEFAULT_RETENTION, Draft, Removed};
 
 use crate::scene::{MINUTE, Work, assert_after, scene};
 
@@ -26,7 +26,7 @@ async fn a_waiting_job_goes_without_a_trace() {
         ]
     );
     let again = scene.queue.enqueue(Work { n: 0 }).id(id).await.unwrap();
-    assert_eq!(again.outcome(), Enqueued::New, "nobody ever held a token of it");
+    assert_eq!(again.outcome(), Admission::Enqueued, "nobody ever held a token of it");
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a_scheduled_and_a_dead_one_go_and_their_ids_stay_taken() {
         assert_eq!(removed.unwrap(), Removed::Removed);
         assert!(changes.iter().any(|line| line.starts_with(&format!("- {place} zset"))), "{changes:?}");
         assert_after(scene.score("done", id).await, DEFAULT_RETENTION, before, after);
-        assert_eq!(queue.enqueue(Work { n: 9 }).id(id).await.unwrap().outcome(), Enqueued::Duplicate(id));
+        assert_eq!(queue.enqueue(Work { n: 9 }).id(id).await.unwrap().outcome(), Admission::Duplicate(id));
         assert_eq!(scene.unchanged(queue.remove(id)).await.unwrap(), Removed::Gone);
     }
 }

@@ -145,20 +145,25 @@ impl Scene {
 
     /// Awaits a call, and answers with what it changed, a line each: times are `T`, this queue's keys are without their
     /// common beginning.
-    pub(crate) async fn changes<T>(&mut self, call: impl Future<Output = T>) -> (T, Vec<String>) {
-        let before = self.dump().await;
-        let answer = call.await;
-        let after = self.dump().await;
-        let lines = before.diff(&after);
-        (answer, lines.iter().map(|line| self.mask(line)).collect())
+    pub(crate) fn changes<T>(&mut self, call: impl Future<Output = T>) -> impl Future<Output = (T, Vec<String>)> {
+        // A call is large, and this would hold it several times.
+        let call = Box::pin(call);
+        async move {
+            let before = self.dump().await;
+            let answer = call.await;
+            let after = self.dump().await;
+            let lines = before.diff(&after);
+            (answer, lines.iter().map(|line| self.mask(line)).collect())
+        }
     }
 
     /// Awaits a call that has to change nothing.
     #[track_caller]
     pub(crate) fn unchanged<T>(&mut self, call: impl Future<Output = T>) -> impl Future<Output = T> {
         let caller = std::panic::Location::caller();
+        let changes = self.changes(call);
         async move {
-            let (answer, changes) = self.changes(call).await;
+            let (answer, changes) = changes.await;
             assert_eq!(changes, Vec::<String>::new(), "nothing is to change at {caller}");
             answer
         }

@@ -49,6 +49,18 @@ async fn passes_everything_on_without_faults() {
 }
 
 #[tokio::test]
+async fn passes_on_a_request_that_is_a_line_of_words() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let scene = scene().await;
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", scene.proxy.port())).await.unwrap();
+    stream.write_all(b"PING\r\n ECHO  you\r\n").await.unwrap();
+    let mut reply = [0; 16];
+    stream.read_exact(&mut reply).await.unwrap();
+    assert_eq!(&reply, b"+PONG\r\n$3\r\nyou\r\n");
+    assert_eq!(scene.proxy.requests(), 2);
+}
+
+#[tokio::test]
 async fn cut_reply_lets_the_server_execute() {
     let mut scene = scene().await;
     scene.proxy.cut_reply(named("incr"), When::Nth(2));

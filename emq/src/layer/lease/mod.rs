@@ -1,4 +1,6 @@
+mod held;
 mod keeper;
+mod renewals;
 mod state;
 
 use std::{
@@ -11,7 +13,7 @@ use pin_project_lite::pin_project;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::{Layer, Service};
 
-use self::keeper::Kept;
+use self::held::Kept;
 pub use self::keeper::LeaseKeeper;
 pub(crate) use self::state::LeaseState;
 use super::{Delivery, Ended};
@@ -127,3 +129,6 @@ impl<F: Future<Output = Result<Ended, Infallible>>> Future for Keeping<F> {
         Poll::Ready(Ok(Ended::Lost))
     }
 }
+
+#[cfg(test)]
+mod tests;

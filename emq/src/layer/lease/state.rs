@@ -30,8 +30,17 @@ impl LeaseState {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn renew(&self, until: Instant) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    /// A renewal until then is on its way. It may be for a shorter term than the lease had, and its answer may be lost:
+    /// from now on no more than this is sure.
+    pub(super) fn asked(&self, until: Instant) {
+        let mut known = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = until.min(*known);
+    }
+
+    /// The server has said that the lease lasts until then. Answers may come in another order than they were given.
+    pub(super) fn renewed(&self, until: Instant) {
+        let mut known = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = until.max(*known);
     }
 
     /// Cancelled when the lease was lost.
@@ -40,20 +49,15 @@ impl LeaseState {
     }
 
     /// From now on the fence decides whether the job was still ours: a renewal that is refused may only have come after
-    /// our own settling.
+    /// our own settling, and a settling that is under way when the lease runs out may have been carried out.
     pub(crate) fn settling(&self) {
         self.settling.store(true, Ordering::Release);
     }
 
-    /// The server said that the token doesn't hold the job any more.
-    pub(super) fn refused(&self) {
+    /// The token doesn't hold the job any more: the server has said so, or the lease has run out unrenewed.
+    pub(super) fn lose(&self) {
         if !self.settling.load(Ordering::Acquire) {
             self.lost.cancel();
         }
-    }
-
-    /// The lease has run out unrenewed.
-    pub(super) fn ran_out(&self) {
-        self.lost.cancel();
     }
 }

@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
 use self::policy::Attempt;
-use super::{Declined, Delivery, Outcome};
+use super::{Declined, Delivery, Outcome, catch_panic::caught};
 use crate::job::{BoxError, Completion, JobError};
 
 /// Decides what becomes of a run: done, to run again, or declined. It writes nothing.
@@ -115,6 +115,9 @@ where
             (None, Some(run)) => ready!(run.poll(cx)).map_err(Into::into),
             (None, None) => return Poll::Pending,
         };
-        Poll::Ready(this.attempt.decide(result.map_err(JobError::from_box), rand::random()))
+        let (attempt, chance) = (*this.attempt, rand::random());
+        let decided = caught(|| attempt.decide(result.map_err(JobError::from_box), chance));
+        // The error is the job's own type: its text, its source or its `Drop` may panic.
+        Poll::Ready(decided.unwrap_or_else(|panicked| attempt.decide(Err(JobError::new(panicked)), chance)))
     }
 }

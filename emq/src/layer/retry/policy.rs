@@ -57,7 +57,7 @@ mod tests {
     }
 
     fn failed(failures: u32, max_attempts: u32, error: JobError) -> Result<Outcome, String> {
-        attempt(failures, max_attempts).decide(Err(error), 0.0).map_err(|declined| declined.text())
+        attempt(failures, max_attempts).decide(Err(error), 0.0).map_err(Declined::into_text)
     }
 
     #[test]

@@ -6,9 +6,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::line::Line;
 use crate::{
+    clock::later,
     store::{CallError, Keep, MAX_BATCH},
-    worker::Line,
 };
 
 /// The shortest time between two sweeps: a job that can't be moved must not make a loop of them.
@@ -30,11 +31,12 @@ pub(crate) async fn maintain(line: Arc<Line>, upkeep: Upkeep, stop: Cancellation
     let mut beats: u32 = 0;
     let mut next_beat = Instant::now();
     let mut earliest = next_beat;
+    let mut failing = Failing::default();
     loop {
-        let due = || line.event().map_or(next_beat, |event| event.min(next_beat)).max(earliest);
+        let due = line.event().map_or(next_beat, |event| event.min(next_beat)).max(earliest);
         tokio::select! {
             () = stop.cancelled() => return,
-            () = sleep_until(due()) => {}
+            () = sleep_until(due) => {}
             () = line.event_moved() => continue,
         }
         line.take_event();
@@ -42,20 +44,47 @@ pub(crate) async fn maintain(line: Arc<Line>, upkeep: Upkeep, stop: Cancellation
         let trim = is_beat && beats.is_multiple_of(BEATS_PER_TRIM);
         if is_beat {
             beats = beats.wrapping_add(1);
-            next_beat = Instant::now() + upkeep.beat;
+            next_beat = later(Instant::now(), upkeep.beat);
         }
-        let swept = stop.run_until_cancelled(sweep(&line, &upkeep, trim)).await;
-        if let Some(Err(error)) = swept {
-            tracing::warn!(%error, queue = %line.store.name(), "looking after the queue failed; the next beat tries again");
+        if stop.run_until_cancelled(sweep(&line, &upkeep, trim, &mut failing)).await.is_none() {
+            return;
         }
         earliest = Instant::now() + SHORTEST;
     }
 }
 
-/// Reaps, then promotes, then, now and then, trims.
-async fn sweep(line: &Line, upkeep: &Upkeep, trim: bool) -> Result<(), CallError> {
+/// Which parts of a sweep failed the last time.
+#[derive(Debug, Default)]
+struct Failing {
+    reap: bool,
+    promote: bool,
+    trim: bool,
+}
+
+/// Reaps, then promotes, then, now and then, trims. One that fails doesn't keep the others from their work.
+async fn sweep(line: &Line, upkeep: &Upkeep, trims: bool, failing: &mut Failing) {
+    report(line, "reaping", &mut failing.reap, &reap(line, upkeep.max_stalled).await);
+    report(line, "promoting", &mut failing.promote, &promote(line).await);
+    if trims {
+        report(line, "trimming", &mut failing.trim, &trim(line, upkeep.keep).await);
+    }
+}
+
+/// Logs the first of several failures in a row: there may be one per beat for hours.
+fn report(line: &Line, what: &str, was_failing: &mut bool, result: &Result<(), CallError>) {
+    let queue = line.store.name();
+    match (result, *was_failing) {
+        (Err(error), false) => tracing::warn!(%error, %queue, "{what} failed; each beat tries again"),
+        (Err(error), true) => tracing::debug!(%error, %queue, "{what} failed again"),
+        (Ok(()), true) => tracing::info!(%queue, "{what} works again"),
+        (Ok(()), false) => {}
+    }
+    *was_failing = result.is_err();
+}
+
+async fn reap(line: &Line, max_stalled: Option<u32>) -> Result<(), CallError> {
     loop {
-        let reaped = line.store.reap(upkeep.max_stalled, MAX_BATCH).await?;
+        let reaped = line.store.reap(max_stalled, MAX_BATCH).await?;
         if !reaped.recovered.is_empty() {
             tracing::info!(queue = %line.store.name(), jobs = reaped.recovered.len(), "recovered jobs whose worker went silent");
             line.heat();
@@ -64,9 +93,12 @@ async fn sweep(line: &Line, upkeep: &Upkeep, trim: bool) -> Result<(), CallError
             tracing::warn!(queue = %line.store.name(), %id, "buried a job under which workers die");
         }
         if !reaped.more {
-            break;
+            return Ok(());
         }
     }
+}
+
+async fn promote(line: &Line) -> Result<(), CallError> {
     loop {
         let promoted = line.store.promote(MAX_BATCH).await?;
         if promoted.count > 0 {
@@ -74,9 +106,12 @@ async fn sweep(line: &Line, upkeep: &Upkeep, trim: bool) -> Result<(), CallError
         }
         if promoted.next_due != Some(Duration::ZERO) {
             line.expect(promoted.next_due);
-            break;
+            return Ok(());
         }
     }
-    while trim && line.store.trim(upkeep.keep, MAX_BATCH).await?.more {}
+}
+
+async fn trim(line: &Line, keep: Keep) -> Result<(), CallError> {
+    while line.store.trim(keep, MAX_BATCH).await?.more {}
     Ok(())
 }

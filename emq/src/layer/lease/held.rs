@@ -1,0 +1,158 @@
+//! Which leases are in hand, and when each has to be renewed. Nothing here does I/O.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use super::LeaseState;
+use crate::{
+    clock::later,
+    job::QueueName,
+    store::{Extended, Lease},
+};
+
+/// The shortest time between two renewals of one lease.
+const SHORTEST_BEAT: Duration = Duration::from_millis(10);
+
+/// The longest pause after a renewal that failed.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The leases in hand, shared between those who hold them and the one who renews them.
+#[derive(Default)]
+pub(super) struct Held {
+    leases: Mutex<Leases>,
+    /// Something has to be done earlier than was planned.
+    pub(super) hurry: Notify,
+}
+
+#[derive(Default)]
+struct Leases {
+    by_key: HashMap<u64, Entry>,
+    last_key: u64,
+}
+
+/// One lease in hand.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) queue: QueueName,
+    pub(super) term: Duration,
+    pub(super) state: Arc<LeaseState>,
+    /// When it is to be renewed next.
+    due: Instant,
+}
+
+/// What is to be sent now, and when to look again.
+#[derive(Debug)]
+pub(super) struct Beat {
+    pub(super) due: HashMap<QueueName, Vec<(u64, Entry)>>,
+    pub(super) next: Option<Instant>,
+}
+
+/// A lease that is renewed until this is dropped.
+#[derive(Debug)]
+pub(super) struct Kept {
+    key: u64,
+    held: Weak<Held>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.upgrade() {
+            held.leases().by_key.remove(&self.key);
+        }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("in_hand", &self.leases().by_key.len()).finish_non_exhaustive()
+    }
+}
+
+impl Held {
+    fn leases(&self) -> MutexGuard<'_, Leases> {
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a lease until the answer is dropped.
+    pub(super) fn keep(self: &Arc<Self>, queue: QueueName, term: Duration, state: Arc<LeaseState>) -> Kept {
+        let now = Instant::now();
+        // A job whose type wants another lease than the one it was claimed under gets it at once.
+        let differs = state.until().saturating_duration_since(now).abs_diff(term) > beat(term);
+        let due = if differs { now } else { later(now, beat(term)) };
+        let mut leases = self.leases();
+        leases.last_key += 1;
+        let key = leases.last_key;
+        let hurry = leases.by_key.values().all(|other| due < other.due);
+        leases.by_key.insert(key, Entry { queue, term, state, due });
+        drop(leases);
+        if hurry {
+            self.hurry.notify_one();
+        }
+        Kept { key, held: Arc::downgrade(self) }
+    }
+
+    /// Gives up what ran out, and says what is to be renewed now: one call per queue.
+    pub(super) fn beat(&self, now: Instant) -> Beat {
+        let mut leases = self.leases();
+        let lost: Vec<_> = leases.by_key.extract_if(|_, entry| entry.state.until() <= now).collect();
+        let mut due: HashMap<QueueName, Vec<(u64, Entry)>> = HashMap::new();
+        if leases.by_key.values().any(|entry| entry.due <= now) {
+            for (key, entry) in &mut leases.by_key {
+                // What would be due before half a beat is over goes along: one call per beat and queue.
+                if entry.due <= later(now, beat(entry.term) / 2) {
+                    entry.due = later(now, beat(entry.term));
+                    entry.state.asked(later(now, entry.term));
+                    due.entry(entry.queue.clone()).or_default().push((*key, entry.clone()));
+                }
+            }
+        }
+        let next = leases.by_key.values().map(|entry| entry.due.min(entry.state.until())).min();
+        drop(leases);
+        // Not under the lock: who is woken may drop what it kept.
+        lost.iter().for_each(|(_, entry)| entry.state.lose());
+        Beat { due, next }
+    }
+
+    /// Takes the server's answers to a call that was sent at `sent`.
+    pub(super) fn answered(&self, sent: Instant, entries: &[(u64, Entry)], answers: &[Extended]) {
+        for ((key, entry), answer) in entries.iter().zip(answers) {
+            match answer {
+                Extended::Renewed => entry.state.renewed(later(sent, entry.term)),
+                Extended::Lost => {
+                    self.leases().by_key.remove(key);
+                    entry.state.lose();
+                }
+            }
+        }
+    }
+
+    /// A call wasn't answered: the leases stand as they were, and are asked for again soon.
+    pub(super) fn failed(&self, entries: &[(u64, Entry)]) {
+        let now = Instant::now();
+        let mut leases = self.leases();
+        for (key, _) in entries {
+            if let Some(entry) = leases.by_key.get_mut(key) {
+                let pause = (beat(entry.term) / 4).clamp(SHORTEST_BEAT, LONGEST_PAUSE);
+                entry.due = entry.due.min(later(now, pause));
+            }
+        }
+        drop(leases);
+        self.hurry.notify_one();
+    }
+
+    /// The jobs in hand.
+    pub(super) fn in_hand(&self) -> Vec<(QueueName, Lease)> {
+        self.leases().by_key.values().map(|entry| (entry.queue.clone(), entry.state.lease())).collect()
+    }
+}
+
+/// Every third of a lease.
+fn beat(term: Duration) -> Duration {
+    (term / 3).max(SHORTEST_BEAT)
+}

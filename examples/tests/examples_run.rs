@@ -1,0 +1,90 @@
+//! The examples run, end, and print what they say they do.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+use emq::testing::TestServer;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::Command,
+    time::timeout,
+};
+
+/// How long an example may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn hello_greets_and_ends_when_told_to() {
+    let server = TestServer::start().await.unwrap();
+    let mut hello = example("hello", &server).spawn().unwrap();
+    let mut lines = BufReader::new(hello.stdout.take().unwrap()).lines();
+    let line = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap().unwrap();
+    assert!(line.starts_with("Hello, Ada! (job JOB"), "{line}");
+    let pid = Pid::from_raw(hello.id().unwrap().cast_signed()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    let status = timeout(PATIENCE, hello.wait()).await.unwrap().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+#[tokio::test]
+async fn custom_layer_runs_all_jobs_and_stops_the_slow_one() {
+    let text = run("custom_layer").await;
+    for page in 1..=4 {
+        assert!(text.contains(&format!("page {page}\n")), "{text}");
+    }
+    assert_eq!(text.matches("print: done after ").count(), 4, "{text}");
+    assert!(text.contains("daydream: failed after "), "{text}");
+    assert!(text.ends_with("daydream is dead: request timed out\n"), "{text}");
+}
+
+#[tokio::test]
+async fn own_loop_completes_retries_and_buries() {
+    let text = run("own_loop").await;
+    let expected = "\
+ada@example.org: try 1
+  sent
+greylisted@example.org: try 1
+  again in 200ms: 451 try again later
+nobody: try 1
+  buried: that is no address
+greylisted@example.org: try 2
+  sent
+";
+    assert_eq!(text, expected);
+}
+
+#[tokio::test]
+async fn two_crates_hands_the_job_over() {
+    let text = run("two_crates").await;
+    assert!(
+        text.starts_with("the second is a duplicate of the first: true\nto ada@example.org in any language: Welcome")
+    );
+}
+
+/// Runs an example on a server of its own, and answers what it printed.
+async fn run(name: &str) -> String {
+    let server = TestServer::start().await.unwrap();
+    let output: Output = timeout(PATIENCE, example(name, &server).output()).await.unwrap().unwrap();
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn example(name: &str, server: &TestServer) -> Command {
+    let mut example = Command::new(program(name));
+    example.env("EMQ_URL", server.url()).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+    example
+}
+
+/// Where cargo has put an example: beside the folder of this test.
+fn program(name: &str) -> PathBuf {
+    let test = env::current_exe().unwrap();
+    let profile = test.parent().and_then(Path::parent).unwrap();
+    let program = profile.join("examples").join(name).with_extension(env::consts::EXE_EXTENSION);
+    assert!(program.exists(), "{} isn't there; `cargo test -p emq-examples` builds it", program.display());
+    program
+}

@@ -1,0 +1,170 @@
+//! Every way to get in, and every way not to.
+
+use std::time::{Duration, Instant};
+
+use emq::{CallError, Client, ConnectError};
+use support::{Reply, Server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::common::{Work, impatient};
+
+#[tokio::test]
+async fn a_url_that_cannot_be_one_is_named_and_shown_how_to_write() {
+    for url in ["", "localhost", "mailto:somebody", "http://localhost:6379", "redis://", "redis://host:port", "redis:"]
+    {
+        let error = Client::connect(url).await.unwrap_err();
+        assert!(matches!(error, ConnectError::Url { .. }), "{url:?}: {error:?}");
+        assert!(error.to_string().contains("redis://host:6379"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_an_error_in_bounded_time() {
+    let server = Server::start().await;
+    server.stop().await;
+    let began = Instant::now();
+    let error = impatient(&server.url()).connect().await.unwrap_err();
+    assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(error.to_string().contains("check that it runs"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_an_error_in_bounded_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let began = Instant::now();
+    let error = impatient(&url).connect().await.unwrap_err();
+    assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_password_gets_in_by_url_and_by_setting_and_a_wrong_one_does_not() {
+    let server = Server::builder().password("s3cret").start().await;
+    Client::connect(server.url()).await.unwrap();
+    let bare = format!("redis://127.0.0.1:{}", server.port());
+    Client::builder(&bare).credentials("default", "s3cret").connect().await.unwrap();
+
+    for builder in [impatient(&bare).credentials("default", "wr0ng"), impatient(&bare).credentials("nobody", "s3cret")]
+    {
+        let error = builder.connect().await.unwrap_err();
+        assert!(matches!(error, ConnectError::Denied { .. }), "{error:?}");
+        let text = format!("{error} {error:?}");
+        assert!(!text.contains("wr0ng") && !text.contains("s3cret"), "{text}");
+    }
+    let error = impatient(&bare).connect().await.unwrap_err();
+    assert!(matches!(error, ConnectError::Denied { .. }), "no password at all: {error:?}");
+}
+
+#[tokio::test]
+async fn no_secret_is_shown() {
+    let builder = Client::builder("redis://user:hunter2@127.0.0.1:1").credentials("user", "hunter2");
+    assert!(!format!("{builder:?}").contains("hunter2"), "{builder:?}");
+    let server = Server::builder().password("hunter2").start().await;
+    let client = Client::connect(server.url()).await.unwrap();
+    let queue = client.queue("q").unwrap();
+    assert!(!format!("{client:?} {queue:?}").contains("hunter2"));
+}
+
+#[tokio::test]
+async fn a_unix_socket_by_either_spelling() {
+    let server = Server::builder().unix_socket().start().await;
+    let path = server.unix_socket().display();
+    for url in [format!("unix://{path}"), format!("redis+unix://{path}")] {
+        let client = Client::connect(&url).await.unwrap_or_else(|error| panic!("{url}: {error}"));
+        let queue = client.queue(support::queue_name("unix")).unwrap();
+        queue.enqueue(Work::default()).await.unwrap();
+        assert_eq!(queue.counts().await.unwrap().pending, 1);
+    }
+}
+
+/// Answers as a server of this version would, as far as a client asks while it connects.
+async fn pretend(version: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut unread = Vec::new();
+                while stream.read_buf(&mut unread).await.is_ok_and(|read| read > 0) {
+                    while let Ok(Some((request, length))) = Reply::parse_request(&unread) {
+                        unread.drain(..length);
+                        let info = format!("# Server\r\nredis_version:{version}\r\n");
+                        let reply = match request.items()[0].text().to_ascii_uppercase().as_str() {
+                            "HELLO" => format!("%1\r\n+version\r\n+{version}\r\n"),
+                            "INFO" => format!("${}\r\n{info}\r\n", info.len()),
+                            _ => "+OK\r\n".to_owned(),
+                        };
+                        if stream.write_all(reply.as_bytes()).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_server_that_is_too_old_is_named() {
+    let url = pretend("6.0.16").await;
+    let error = impatient(&url).connect().await.unwrap_err();
+    assert!(matches!(&error, ConnectError::TooOld { found } if found == "Redis 6.0.16"), "{error:?}");
+    assert!(error.to_string().contains("emq needs Redis 6.2 or Valkey 7.2"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_talks_nonsense_is_an_error() {
+    // It answers OK to everything, which is no wire version.
+    let url = pretend("7.0.0").await;
+    let error = impatient(&url).connect().await.unwrap_err();
+    assert!(matches!(&error, ConnectError::Call(CallError::ForeignVersion { found }) if found == "OK"), "{error:?}");
+}
+
+#[tokio::test]
+async fn settings_of_any_size_can_be_used() {
+    let builder = Client::builder(support::server().await.url());
+    let builder = builder.connect_timeout(Duration::MAX).command_timeout(Duration::MAX).retry_for(Duration::MAX);
+    let client = builder.node(u16::MAX).connect().await.unwrap();
+    let queue = client.queue(support::queue_name("any")).unwrap();
+    let id = queue.enqueue(Work::default()).await.unwrap().id();
+    assert_eq!(id.number() >> 12 & 0x3ff, 1_023, "only the lower ten bits count");
+    // The shortest that are possible fail, but don't panic.
+    let builder = Client::builder(support::server().await.url());
+    let _ = builder
+        .connect_timeout(Duration::ZERO)
+        .command_timeout(Duration::ZERO)
+        .retry_for(Duration::ZERO)
+        .connect()
+        .await;
+}
+
+#[tokio::test]
+async fn a_client_that_was_closed_says_so() {
+    let client = Client::connect(support::server().await.url()).await.unwrap();
+    let queue = client.queue(support::queue_name("closed")).unwrap();
+    client.close().await;
+    client.close().await;
+    assert!(matches!(queue.counts().await, Err(CallError::Closed)));
+    let error = client.enqueue(Work::default()).await.unwrap_err();
+    assert!(matches!(error, emq::EnqueueError::Call { source: CallError::Closed, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn dropping_every_clone_ends_the_connection() {
+    let server = Server::start().await;
+    let client = Client::connect(server.url()).await.unwrap();
+    let clone = client.clone();
+    let queue = clone.queue("q").unwrap();
+    drop((client, clone));
+    queue.counts().await.unwrap();
+    drop(queue);
+    let mut raw = support::Raw::connect(&server).await;
+    crate::common::eventually("one connection is left, the test's own", async || {
+        raw.line("CLIENT LIST").await.text().lines().count() == 1
+    })
+    .await;
+}

@@ -1,0 +1,344 @@
+//! Each verb through a line that breaks at the worst moment: done once, and answered as if nothing had happened.
+
+use std::time::Duration;
+
+use emq::{Claimer, Client, Completion, Draft, Extended, JobId, Keep, Lease, Queue, Removed, Revived, Settled};
+use support::proxy::{Command, When};
+use support::{Proxy, Raw, Server};
+
+use crate::common::{MINUTE, Work, impatient};
+
+/// What happens to the one call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// It is carried out, and the connection breaks before its reply.
+    ReplyCut,
+    /// It is carried out, and the reply never comes.
+    ReplyLost,
+    /// The connection breaks before it gets to the server.
+    RequestCut,
+    /// Nothing gets through, for a while.
+    BlackHole,
+}
+
+const FAULTS: [Fault; 4] = [Fault::ReplyCut, Fault::ReplyLost, Fault::RequestCut, Fault::BlackHole];
+
+/// A queue seen through a line that breaks, and around it.
+struct Line {
+    proxy: Proxy,
+    broken: Queue,
+    sound: Queue,
+    raw: Raw,
+    key: String,
+}
+
+impl Line {
+    async fn new(server: &Server) -> Self {
+        let proxy = Proxy::start(server.port());
+        let name = support::queue_name("line");
+        let client = impatient(&proxy.url()).connect().await.unwrap();
+        let sound = Client::builder(server.url()).node(2).connect().await.unwrap();
+        Self {
+            proxy,
+            broken: client.queue(&name).unwrap(),
+            sound: sound.queue(&name).unwrap(),
+            raw: Raw::connect(server).await,
+            key: format!("emq:{{{name}}}:"),
+        }
+    }
+
+    /// Makes a fault happen to the next call of this queue.
+    fn arm(&self, fault: Fault) {
+        let key = self.key.clone();
+        let ours =
+            move |command: &Command| command.name().starts_with("EVAL") && command.arg(3).starts_with(key.as_bytes());
+        match fault {
+            Fault::ReplyCut => self.proxy.cut_reply(ours, When::Once),
+            Fault::ReplyLost => self.proxy.lose_reply(ours, When::Once),
+            Fault::RequestCut => self.proxy.cut_request(ours, When::Once),
+            Fault::BlackHole => self.proxy.black_hole(),
+        }
+    }
+
+    /// Awaits a call that the fault happens to.
+    async fn suffer<T>(&self, fault: Fault, call: impl Future<Output = T>) -> T {
+        self.arm(fault);
+        let requests = self.proxy.requests();
+        let answer = if fault == Fault::BlackHole {
+            let heal = async {
+                // The connection that swallowed the call has been given up by then.
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                self.proxy.heal();
+            };
+            tokio::join!(call, heal).0
+        } else {
+            call.await
+        };
+        if fault == Fault::BlackHole {
+            assert!(self.proxy.requests() > requests, "the call went into the hole");
+        } else {
+            assert_eq!(self.proxy.cuts(), 1, "the fault has struck");
+        }
+        answer
+    }
+
+    async fn claimed(&mut self) -> Lease {
+        self.sound.enqueue(Work { n: 0 }).await.unwrap();
+        let mut claimer = self.sound.claimer("sound");
+        claimer.claim(1).await.unwrap().jobs[0].lease
+    }
+
+    async fn set(&mut self, words: &str) {
+        self.raw.line(&words.replace('@', &self.key)).await;
+    }
+}
+
+/// Runs a scene for each fault, each on a queue and a line of its own.
+async fn under_each_fault(scene: impl AsyncFn(&mut Line, Fault)) {
+    let server = support::server().await;
+    for fault in FAULTS {
+        let mut line = Line::new(server).await;
+        warm(&line.sound).await;
+        scene(&mut line, fault).await;
+    }
+}
+
+/// Calls every script, so that each is loaded: a fault is to strike the call that is carried out, not the one that
+/// learns that the script isn't there.
+async fn warm(queue: &Queue) {
+    let none = Lease::new("JOB0JZGkP9AMvv".parse().unwrap(), 1);
+    let id = queue.enqueue(Work { n: 0 }).await.unwrap().id();
+    queue.remove(id).await.unwrap();
+    queue.claimer("warm").claim(1).await.unwrap();
+    queue.complete(&none, Completion::empty()).await.unwrap();
+    queue.retry(&none, MINUTE, "").await.unwrap();
+    queue.bury(&none, "").await.unwrap();
+    queue.snooze(&none, MINUTE).await.unwrap();
+    queue.release(&none).await.unwrap();
+    queue.extend(&[none], MINUTE).await.unwrap();
+    queue.promote().await.unwrap();
+    queue.reap(None).await.unwrap();
+    queue.trim(Keep::default()).await.unwrap();
+    queue.revive(none.id()).await.unwrap();
+}
+
+/// What a settle answers: its own earlier try isn't taken for somebody else's.
+fn settled(fault: Fault, answer: Settled) {
+    let executed = matches!(fault, Fault::ReplyCut | Fault::ReplyLost);
+    assert_eq!(answer, if executed { Settled::Repeated } else { Settled::Accepted }, "{fault:?}");
+}
+
+#[tokio::test]
+async fn enqueue() {
+    under_each_fault(async |line, fault| {
+        let call = line.broken.enqueue(Work { n: 1 }).into_future();
+        let ticket = line.suffer(fault, call).await.unwrap();
+        assert!(!ticket.is_duplicate(), "{fault:?}: its own job is no duplicate");
+        assert_eq!(line.sound.counts().await.unwrap().pending, 1, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn enqueue_with_a_key() {
+    under_each_fault(async |line, fault| {
+        let call = line.broken.enqueue(Work { n: 1 }).unique("k").into_future();
+        assert!(!line.suffer(fault, call).await.unwrap().is_duplicate(), "{fault:?}");
+        assert!(line.sound.enqueue(Work { n: 1 }).unique("k").await.unwrap().is_duplicate(), "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn enqueue_with_an_id_of_the_users() {
+    under_each_fault(async |line, fault| {
+        let id: JobId = "JOB0JZGkP9AMvv".parse().unwrap();
+        let call = line.broken.enqueue(Work { n: 1 }).id(id).into_future();
+        assert_eq!(line.suffer(fault, call).await.unwrap().id(), id, "{fault:?}");
+        assert_eq!(line.sound.counts().await.unwrap().pending, 1, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn enqueue_many() {
+    under_each_fault(async |line, fault| {
+        let name = line.broken.name().to_string();
+        let client = impatient(&line.proxy.url()).connect().await.unwrap();
+        let call = client.enqueue_many((0..500).map(|n| Draft::of(Work { n }).queue(&name))).into_future();
+        let tickets = line.suffer(fault, call).await.unwrap();
+        assert!(tickets.iter().all(|ticket| !ticket.is_duplicate()), "{fault:?}");
+        assert_eq!(line.sound.counts().await.unwrap().pending, 500, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn claim() {
+    under_each_fault(async |line, fault| {
+        for n in 0..10 {
+            line.sound.enqueue(Work { n }).await.unwrap();
+        }
+        let mut claimer = line.broken.claimer("w");
+        let batch = line.suffer(fault, claimer.claim(4)).await.unwrap();
+        assert_eq!((batch.jobs.len(), batch.more), (4, true), "{fault:?}");
+        assert!(batch.jobs.iter().all(|job| job.lease.token() == 1), "{fault:?}: none was claimed twice");
+        let counts = line.sound.counts().await.unwrap();
+        assert_eq!((counts.active, counts.pending), (4, 6), "{fault:?}: none is without an owner");
+        assert_eq!(claimer.claim(10).await.unwrap().jobs.len(), 6, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn complete() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        let answer = line.suffer(fault, line.broken.complete(&lease, Completion::of("x").unwrap())).await.unwrap();
+        settled(fault, answer);
+        assert_eq!(line.sound.counts().await.unwrap().completed, 1, "{fault:?}");
+        assert!(line.sound.get(lease.id()).await.unwrap().unwrap().result.is_some());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn retry() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        settled(fault, line.suffer(fault, line.broken.retry(&lease, MINUTE, "no")).await.unwrap());
+        let job = line.sound.get(lease.id()).await.unwrap().unwrap();
+        assert_eq!((job.failures, line.sound.counts().await.unwrap().scheduled), (1, 1), "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bury() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        settled(fault, line.suffer(fault, line.broken.bury(&lease, "no")).await.unwrap());
+        let counts = line.sound.counts().await.unwrap();
+        assert_eq!((counts.failed, counts.dead), (1, 1), "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn snooze() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        settled(fault, line.suffer(fault, line.broken.snooze(&lease, MINUTE)).await.unwrap());
+        assert_eq!(line.sound.counts().await.unwrap().scheduled, 1, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn release() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        settled(fault, line.suffer(fault, line.broken.release(&lease)).await.unwrap());
+        assert_eq!(line.sound.counts().await.unwrap().pending, 1, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn extend() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        let answer = line.suffer(fault, line.broken.extend(&[lease], MINUTE)).await.unwrap();
+        assert_eq!(answer, [Extended::Renewed], "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn promote_and_reap() {
+    under_each_fault(async |line, fault| {
+        let snoozed = line.claimed().await;
+        line.sound.snooze(&snoozed, MINUTE).await.unwrap();
+        line.set(&format!("ZADD @schedule 1 {}", snoozed.id())).await;
+        line.suffer(fault, line.broken.promote()).await.unwrap();
+        assert_eq!(line.sound.counts().await.unwrap().pending, 1, "{fault:?}");
+    })
+    .await;
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        line.set(&format!("ZADD @active 1 {}", lease.id())).await;
+        line.suffer(fault, line.broken.reap(Some(3))).await.unwrap();
+        assert_eq!(line.sound.get(lease.id()).await.unwrap().unwrap().stalled, 1, "{fault:?}: counted once");
+        assert_eq!(line.sound.counts().await.unwrap().pending, 1, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn revive_and_remove() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        line.sound.bury(&lease, "no").await.unwrap();
+        assert_eq!(line.suffer(fault, line.broken.revive(lease.id())).await.unwrap(), Revived::Revived, "{fault:?}");
+        assert_eq!(line.sound.counts().await.unwrap().pending, 1, "{fault:?}");
+    })
+    .await;
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        line.sound.bury(&lease, "no").await.unwrap();
+        assert_eq!(line.suffer(fault, line.broken.remove(lease.id())).await.unwrap(), Removed::Removed, "{fault:?}");
+        assert_eq!(line.sound.counts().await.unwrap().dead, 0, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_claim_that_was_given_up_finds_its_jobs_at_the_next_try() {
+    let server = support::server().await;
+    let line = Line::new(server).await;
+    warm(&line.sound).await;
+    for n in 0..3 {
+        line.sound.enqueue(Work { n }).await.unwrap();
+    }
+    let client = impatient(&line.proxy.url()).retry_for(Duration::ZERO).connect().await.unwrap();
+    let mut claimer: Claimer = client.queue(line.broken.name().as_str()).unwrap().claimer("w");
+    line.arm(Fault::ReplyCut);
+    assert!(claimer.claim(2).await.is_err());
+    assert_eq!(line.sound.counts().await.unwrap().active, 2, "it was carried out");
+    let mut jobs = Vec::new();
+    crate::common::eventually("the claim is answered", async || {
+        claimer.claim(1).await.is_ok_and(|batch| {
+            jobs = batch.jobs;
+            true
+        })
+    })
+    .await;
+    assert_eq!(jobs.len(), 2, "its own jobs, and no others");
+    assert!(jobs.iter().all(|job| job.lease.token() == 1));
+    assert_eq!(claimer.claim(10).await.unwrap().jobs.len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_was_dropped_leaves_nothing_undone() {
+    let server = support::server().await;
+    let line = Line::new(server).await;
+    for n in 0..50 {
+        line.sound.enqueue(Work { n }).await.unwrap();
+    }
+    line.proxy.delay(Duration::from_millis(20));
+    let mut claimer = line.broken.claimer("w");
+    let mut claimed = 0;
+    let mut dropped = 0;
+    while claimed < 50 {
+        let patience = Duration::from_millis(if dropped % 2 == 0 { 10 } else { 5_000 });
+        match tokio::time::timeout(patience, claimer.claim(7)).await {
+            Ok(batch) => claimed += batch.unwrap().jobs.len(),
+            Err(_) => dropped += 1,
+        }
+        if dropped % 2 == 1 {
+            claimed += claimer.claim(7).await.unwrap().jobs.len();
+            dropped += 1;
+        }
+    }
+    assert_eq!((claimed, line.sound.counts().await.unwrap().active), (50, 50));
+}

@@ -1,0 +1,65 @@
+use emq::JobState;
+
+use crate::office::{Chore, LEASE, Office};
+
+#[tokio::test]
+async fn a_worker_that_is_frozen_past_its_lease_writes_nothing_when_it_thaws() {
+    let office = Office::open("freeze").await;
+    let mut first = office.worker().await;
+    let id = office.enqueue(Chore::Takes(2_500)).await;
+    first.wait_line(&format!("begins {id} 1")).await;
+    first.freeze();
+    let mut second = office.worker().await;
+    second.wait_line(&format!("begins {id} 2")).await;
+    let held = office.queue.get(id).await.unwrap().unwrap();
+    assert_eq!((held.state, held.attempts, held.stalled), (JobState::Active, 2, 1));
+    first.thaw();
+    // Whether it learns of the loss first, or is done first: it goes on, and the job is the other's.
+    let next = office.enqueue(Chore::Quick).await;
+    second.wait_line(&format!("ends {id} 2")).await;
+    office.completed(2).await;
+    assert!(office.queue.state(next).await.unwrap() == Some(JobState::Finished));
+    first.terminate();
+    let refused = first.wait_line("lost").await;
+    assert!(["1 stale 0", "0 stale 1"].contains(&refused.as_str()), "lost {refused}");
+    second.terminate();
+    assert_eq!(second.wait_line("lost").await, "0 stale 0");
+    assert_eq!(office.queue.counts().await.unwrap().completed, 2);
+}
+
+#[tokio::test]
+async fn a_completion_that_comes_too_late_is_refused_and_the_row_of_the_new_holder_untouched() {
+    let office = Office::open("late").await;
+    let mut worker = office.worker().await;
+    let id = office.enqueue(Chore::Takes(300)).await;
+    worker.wait_line(&format!("begins {id} 1")).await;
+    worker.freeze();
+    // Another holder, who takes his time.
+    office.until(async || !office.queue.reap(Some(3)).await.unwrap().recovered.is_empty()).await;
+    let mut claimer = office.queue.claimer("other");
+    let held = claimer.claim(1).await.unwrap().jobs.pop().unwrap();
+    assert_eq!((held.lease.id(), held.lease.token()), (id, 2));
+    let before = office.queue.get(id).await.unwrap().unwrap();
+    worker.thaw();
+    worker.terminate();
+    let refused = worker.wait_line("lost").await;
+    assert!(["1 stale 0", "0 stale 1"].contains(&refused.as_str()), "lost {refused}");
+    let after = office.queue.get(id).await.unwrap().unwrap();
+    assert_eq!(format!("{before:?}"), format!("{after:?}"));
+    assert!(office.queue.complete(&held.lease, emq::Completion::empty()).await.unwrap().is_settled());
+}
+
+#[tokio::test]
+async fn a_worker_that_was_frozen_for_less_than_its_lease_has_lost_nothing() {
+    let office = Office::open("nap").await;
+    let mut worker = office.worker_with(&[("EMQ_TEST_LEASE", "20000")]).await;
+    let id = office.enqueue(Chore::Takes(500)).await;
+    worker.wait_line(&format!("begins {id} 1")).await;
+    worker.freeze();
+    tokio::time::sleep(LEASE).await;
+    worker.thaw();
+    worker.wait_line(&format!("ends {id} 1")).await;
+    office.completed(1).await;
+    worker.terminate();
+    assert_eq!(worker.wait_line("lost").await, "0 stale 0");
+}

@@ -1,0 +1,43 @@
+use std::time::{Duration, Instant};
+
+use crate::office::{BEAT, Chore, LEASE, Office};
+
+#[tokio::test]
+async fn a_job_whose_worker_is_killed_is_recovered_within_lease_and_beat_and_runs_once_more() {
+    let office = Office::open("kill").await;
+    let mut first = office.worker().await;
+    let id = office.enqueue(Chore::HangsAtFirst).await;
+    first.wait_line(&format!("begins {id} 1")).await;
+    let mut second = office.worker().await;
+    first.kill().await;
+    let killed = Instant::now();
+    second.wait_line(&format!("begins {id} 2")).await;
+    // What the machine may add while it is busy with other tests.
+    let slack = Duration::from_secs(2);
+    assert!(killed.elapsed() < LEASE + BEAT + slack, "{:?}", killed.elapsed());
+    office.completed(1).await;
+    second.terminate();
+    second.wait_line("completed 1").await;
+    assert!(!second.lines().iter().any(|line| line.starts_with("begins")), "it ran once more, and no more");
+}
+
+#[tokio::test]
+async fn no_job_is_lost_while_workers_are_killed_and_started_again() {
+    let office = Office::open("massacre").await;
+    let count = 150;
+    for _ in 0..count {
+        office.enqueue(Chore::Takes(20)).await;
+    }
+    for _ in 0..4 {
+        let before = office.queue.counts().await.unwrap().completed;
+        let worker = office.worker().await;
+        office.until(async || office.queue.counts().await.unwrap().completed > before + 5).await;
+        worker.kill().await;
+    }
+    let last = office.worker().await;
+    office.completed(count).await;
+    let counts = office.queue.counts().await.unwrap();
+    assert_eq!((counts.unfinished(), counts.dead, counts.completed), (0, 0, count));
+    last.terminate();
+    assert!(last.wait().await.is_success());
+}

@@ -1,0 +1,8 @@
+//! Worker processes that are killed, frozen and told to end.
+
+mod crash_loop;
+mod freeze;
+mod kill;
+mod office;
+mod terminate;
+mod twins;

@@ -1,0 +1,141 @@
+//! The worker process of these tests, and the queue that it works for.
+//!
+//! A job says in its payload what its handler does; the process tells of each run by a line.
+
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+use emq::{
+    Backoff, Client, Completion, Handler, Job, JobError, JobId, JobOptions, Queue, Worker, inject::Scope,
+    shutdown_signal,
+};
+use serde::{Deserialize, Serialize};
+use support::{Child, Server, child, event, in_role, queue_name};
+
+/// The lease of the workers, unless a test says otherwise.
+pub(crate) const LEASE: Duration = Duration::from_millis(1_000);
+
+/// The beat of the workers.
+pub(crate) const BEAT: Duration = Duration::from_millis(200);
+
+/// What nothing that works takes as long as, on any machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a handler does.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Chore {
+    /// It is done at once.
+    Quick,
+    /// It takes so many milliseconds.
+    Takes(u64),
+    /// It takes for ever in its first run, and is done at once in later ones.
+    HangsAtFirst,
+    /// It takes the process down, each time.
+    Aborts,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Task {
+    pub(crate) chore: Chore,
+}
+
+impl Job for Task {
+    const NAME: &'static str = "task";
+    const OPTIONS: JobOptions = JobOptions::new().backoff(Backoff::fixed(Duration::from_millis(20)));
+}
+
+impl Handler<()> for Task {
+    async fn run(self, scope: Scope<()>) -> Result<Completion, JobError> {
+        let (id, run) = (scope.context().id(), scope.context().fence());
+        event(&format!("begins {id} {run}"));
+        match self.chore {
+            Chore::Quick => {}
+            Chore::Takes(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+            Chore::HangsAtFirst if run == 1 => std::future::pending().await,
+            Chore::HangsAtFirst => {}
+            Chore::Aborts => std::process::abort(),
+        }
+        event(&format!("ends {id} {run}"));
+        Ok(Completion::empty())
+    }
+}
+
+/// The worker process.
+#[tokio::test]
+async fn worker_main() {
+    if !in_role("office::worker_main") {
+        return;
+    }
+    let variable = |name: &str| env::var(name).unwrap();
+    let client = Client::connect(variable("EMQ_TEST_URL")).await.unwrap();
+    let ms = |name: &str, default: Duration| {
+        env::var(name).map_or(default, |text| Duration::from_millis(text.parse().unwrap()))
+    };
+    let worker = Worker::builder(&client)
+        .register::<Task>()
+        .queue(variable("EMQ_TEST_QUEUE"))
+        .name("clerk")
+        .concurrency(4)
+        .lease(ms("EMQ_TEST_LEASE", LEASE))
+        .beat(BEAT)
+        .grace(ms("EMQ_TEST_GRACE", Duration::from_secs(20)))
+        .build()
+        .unwrap();
+    let ready = async {
+        event("ready");
+        shutdown_signal().await;
+        event("is told to end");
+    };
+    let stats = worker.run_until(ready).await.unwrap();
+    event(&format!("lost {} stale {}", stats.lost, stats.stale));
+    event(&format!("completed {}", stats.completed));
+}
+
+/// A queue of a test's own.
+pub(crate) struct Office {
+    pub(crate) queue: Queue,
+    url: String,
+}
+
+impl Office {
+    pub(crate) async fn open(label: &str) -> Self {
+        Self::on(support::server().await, label).await
+    }
+
+    async fn on(server: &Server, label: &str) -> Self {
+        let client = Client::connect(server.url()).await.unwrap();
+        Self { queue: client.queue(queue_name(label)).unwrap(), url: server.url() }
+    }
+
+    /// Starts a worker process and waits until it listens to signals.
+    pub(crate) async fn worker(&self) -> Child {
+        self.worker_with(&[]).await
+    }
+
+    pub(crate) async fn worker_with(&self, more: &[(&str, &str)]) -> Child {
+        let mut variables = vec![("EMQ_TEST_URL", self.url.as_str()), ("EMQ_TEST_QUEUE", self.queue.name().as_str())];
+        variables.extend(more);
+        let mut worker = child("office::worker_main", &variables);
+        worker.wait_line("ready").await;
+        worker
+    }
+
+    pub(crate) async fn enqueue(&self, chore: Chore) -> JobId {
+        self.queue.enqueue(Task { chore }).await.unwrap().id()
+    }
+
+    /// Waits until it is so: on the server there is nothing to be awaited.
+    pub(crate) async fn until(&self, is_so: impl AsyncFn() -> bool) {
+        let start = Instant::now();
+        while !is_so().await {
+            assert!(start.elapsed() < PATIENCE, "it never came to be: {:?}", self.queue.counts().await);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub(crate) async fn completed(&self, count: u64) {
+        self.until(async || self.queue.counts().await.unwrap().completed >= count).await;
+    }
+}

@@ -1,0 +1,36 @@
+use crate::office::{Chore, Office};
+
+#[tokio::test]
+async fn two_workers_of_one_name_dont_take_each_others_jobs() {
+    let office = Office::open("twins").await;
+    let mut twins = [office.worker().await, office.worker().await];
+    let count = 60;
+    for _ in 0..count {
+        office.enqueue(Chore::Takes(30)).await;
+    }
+    office.completed(count).await;
+    let mut done = 0;
+    for twin in &mut twins {
+        twin.terminate();
+        assert_eq!(twin.wait_line("lost").await, "0 stale 0");
+        let completed: u64 = twin.wait_line("completed").await.parse().unwrap();
+        assert!(completed > 0, "both have worked");
+        done += completed;
+    }
+    assert_eq!(done, count);
+}
+
+#[tokio::test]
+async fn a_worker_that_is_started_again_under_its_name_works_at_once() {
+    let office = Office::open("again").await;
+    let mut first = office.worker_with(&[("EMQ_TEST_LEASE", "60000")]).await;
+    let held = office.enqueue(Chore::HangsAtFirst).await;
+    first.wait_line(&format!("begins {held} 1")).await;
+    first.kill().await;
+    let mut second = office.worker_with(&[("EMQ_TEST_LEASE", "60000")]).await;
+    let next = office.enqueue(Chore::Quick).await;
+    second.wait_line(&format!("ends {next} 1")).await;
+    office.completed(1).await;
+    let job = office.queue.get(held).await.unwrap().unwrap();
+    assert_eq!(job.attempts, 1, "the job of the one that was killed is left until its lease ends");
+}

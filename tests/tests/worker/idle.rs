@@ -1,0 +1,146 @@
+//! An idle worker starts what comes at once, and asks the server for little meanwhile.
+
+use std::time::{Instant, SystemTime};
+
+use emq::Completion;
+use support::{Proxy, Server};
+
+use crate::errand::{Does, Place, median, ms, start, telling};
+
+/// A handler that tells when it began.
+fn clocked(tell: &crate::errand::Tell<(u64, Instant)>) -> Does {
+    let tell = tell.clone();
+    Does::new(move |n, _| {
+        tell.tell((n, Instant::now()));
+        std::future::ready(Ok(Completion::empty()))
+    })
+}
+
+#[tokio::test]
+async fn a_job_that_arrives_is_started_within_50_ms() {
+    let place = Place::shared("arrival").await;
+    let (tell, mut told) = telling();
+    let worker = start(place.worker(clocked(&tell)));
+    let mut took = Vec::new();
+    for n in 0..41 {
+        let before = Instant::now();
+        place.errand(n).await.unwrap();
+        took.push(told.next().await.1 - before);
+        // Until it sleeps again.
+        place.completed(n + 1).await;
+    }
+    worker.stop().await;
+    assert!(median(took.clone()) < ms(50), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_due_job_is_started_within_50_ms_of_its_time_and_never_before() {
+    let place = Place::shared("due").await;
+    let (tell, mut told) = telling();
+    // However seldom the beat.
+    let workers = [(); 3].map(|()| start(place.worker(clocked(&tell)).beat(ms(60_000))));
+    let mut late = Vec::new();
+    for n in 0..9 {
+        // A worker that sleeps until a job that is due later learns of one that is due earlier.
+        place.errand(1_000).delay(ms(60_000)).await.unwrap();
+        let due = Instant::now() + ms(150 + 20 * n);
+        place.errand(n).at(SystemTime::now() + (due - Instant::now())).await.unwrap();
+        let (_, began) = told.next().await;
+        // The server's clock counts whole milliseconds.
+        assert!(began + ms(2) > due, "{:?} early", due - began);
+        late.push(began.saturating_duration_since(due));
+    }
+    for worker in workers {
+        worker.stop().await;
+    }
+    assert!(median(late.clone()) < ms(50), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_retry_is_started_in_time() {
+    let place = Place::shared("again").await;
+    let (tell, mut told) = telling();
+    let does = Does::new(move |_, _| {
+        tell.tell(Instant::now());
+        std::future::ready(Err(emq::JobError::retry_after(ms(200))))
+    });
+    let worker = start(place.worker(does).beat(ms(60_000)));
+    place.errand(0).max_attempts(10).await.unwrap();
+    let mut times = Vec::new();
+    for _ in 0..10 {
+        times.push(told.next().await);
+    }
+    worker.stop().await;
+    let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(waits.iter().all(|wait| *wait > ms(198)), "{waits:?}");
+    assert!(median(waits.clone()) < ms(250), "{waits:?}");
+}
+
+#[tokio::test]
+async fn an_idle_worker_sends_a_handful_of_commands_a_second() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.port());
+    let place = Place::through(&server, &proxy.url(), "quiet").await;
+    let (tell, mut told) = telling();
+    let worker = start(place.worker(clocked(&tell)));
+    // From its first job on it is settled in.
+    place.errand(0).await.unwrap();
+    told.next().await;
+    place.completed(1).await;
+    let before = proxy.requests();
+    tokio::time::sleep(ms(5_000)).await;
+    let sent = proxy.requests() - before;
+    assert!(sent <= 25, "{sent} commands in 5 s");
+    worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_hundred_jobs_after_one_wake_are_taken_by_several_workers() {
+    let place = Place::shared("hundred").await;
+    let does = || {
+        Does::new(|_, _| async {
+            tokio::time::sleep(ms(30)).await;
+            Ok(Completion::empty())
+        })
+    };
+    let workers = [(); 4].map(|()| start(place.worker(does()).concurrency(5).beat(ms(60_000))));
+    // All of them sleep.
+    place.errand(0).await.unwrap();
+    place.completed(1).await;
+    tokio::time::sleep(ms(200)).await;
+    place.enqueue(100).await;
+    place.completed(101).await;
+    let mut completed = Vec::new();
+    for worker in workers {
+        completed.push(worker.stop().await.completed);
+    }
+    assert!(completed.iter().all(|count| *count >= 5), "{completed:?}");
+}
+
+#[tokio::test]
+async fn a_worker_that_is_busy_leaves_the_marker_to_one_that_isnt() {
+    let place = Place::shared("busy").await;
+    let (busy_tells, mut busy) = telling();
+    let (idle_tells, mut idle) = telling();
+    let does = |tell: crate::errand::Tell<u64>| {
+        Does::new(move |n, _| {
+            tell.tell(n);
+            std::future::pending()
+        })
+    };
+    let first = start(place.worker(does(busy_tells)).concurrency(1).beat(ms(60_000)).grace(ms(0)));
+    place.errand(0).await.unwrap();
+    busy.next().await;
+    let second = start(place.worker(does(idle_tells)).concurrency(100).beat(ms(60_000)).grace(ms(0)));
+    let mut took = Vec::new();
+    for n in 1..20 {
+        let before = Instant::now();
+        place.errand(n).await.unwrap();
+        assert_eq!(idle.next().await, n);
+        took.push(before.elapsed());
+    }
+    assert!(median(took.clone()) < ms(50), "{took:?}");
+    assert!(busy.rest().is_empty());
+    first.stop().await;
+    second.stop().await;
+}

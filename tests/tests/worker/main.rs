@@ -1,0 +1,14 @@
+//! The worker against a real server, through the public interface alone.
+
+mod beat;
+mod claiming;
+mod errand;
+mod idle;
+mod leases;
+mod panics;
+mod poison;
+mod restart;
+mod retries;
+mod settling;
+mod shutdown;
+mod stats;
