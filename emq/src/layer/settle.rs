@@ -14,8 +14,7 @@ use tower::{Layer, Service};
 use super::{Delivery, Ended, Outcome};
 use crate::{
     client::Client,
-    job::QueueName,
-    store::{CallError, Lease, Settled, Store},
+    store::{CallError, Settled, Store},
 };
 
 /// The wait between two tries to settle.
@@ -161,7 +160,7 @@ async fn settle(writer: &dyn Writer, delivery: &Delivery, outcome: Outcome) -> E
     let deadline = delivery.lease_state().until();
     let mut is_first = true;
     loop {
-        let error = match writer.write(delivery.queue(), delivery.lease(), delivery, &outcome).await {
+        let error = match writer.write(delivery, &outcome, !is_first).await {
             Ok(settled) => return Ended::Settled { outcome, settled },
             Err(error) => error,
         };
@@ -178,41 +177,45 @@ async fn settle(writer: &dyn Writer, delivery: &Delivery, outcome: Outcome) -> E
 
 /// What carries an outcome out: the server, or a test's recorder.
 pub(crate) trait Writer: Send + Sync {
+    /// `tried_before`: an earlier try may have been carried out.
     fn write<'a>(
         &'a self,
-        queue: &'a QueueName,
-        lease: Lease,
         delivery: &'a Delivery,
         outcome: &'a Outcome,
+        tried_before: bool,
     ) -> BoxFuture<'a, Result<Settled, CallError>>;
 }
 
 impl Writer for Client {
     fn write<'a>(
         &'a self,
-        queue: &'a QueueName,
-        lease: Lease,
         delivery: &'a Delivery,
         outcome: &'a Outcome,
+        tried_before: bool,
     ) -> BoxFuture<'a, Result<Settled, CallError>> {
-        let store = self.store(queue.clone());
-        Box::pin(async move { write(&store, lease, delivery.options().retention, outcome).await })
+        let store = self.store(delivery.queue().clone());
+        Box::pin(async move { write(&store, delivery, outcome, tried_before).await })
     }
 }
 
 /// The one place where an outcome becomes a transition.
-pub(crate) async fn write(
+async fn write(
     store: &Store,
-    lease: Lease,
-    retention: Duration,
+    delivery: &Delivery,
     outcome: &Outcome,
+    tried_before: bool,
 ) -> Result<Settled, CallError> {
+    let lease = &delivery.lease();
+    let done = async |result| {
+        let completed = store.complete(lease, delivery.options().retention, result).await?;
+        Ok(completed.to(tried_before))
+    };
     match outcome {
-        Outcome::Done(completion) => store.complete(&lease, retention, completion.result().cloned()).await,
-        Outcome::Discard { .. } => store.complete(&lease, retention, None).await,
-        Outcome::Retry { delay, error } => store.retry(&lease, *delay, error).await,
-        Outcome::Dead { error } => store.bury(&lease, error).await,
-        Outcome::Snooze { delay, .. } => store.snooze(&lease, *delay).await,
-        Outcome::Release => store.release(&lease).await,
+        Outcome::Done(completion) => done(completion.result().cloned()).await,
+        Outcome::Discard { .. } => done(None).await,
+        Outcome::Retry { delay, error } => store.retry(lease, *delay, error).await,
+        Outcome::Dead { error } => store.bury(lease, error).await,
+        Outcome::Snooze { delay, .. } => store.snooze(lease, *delay).await,
+        Outcome::Release => store.release(lease).await,
     }
 }

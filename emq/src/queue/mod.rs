@@ -146,7 +146,7 @@ impl Queue {
         completion: Completion,
         retention: Duration,
     ) -> Result<Settled, CallError> {
-        self.store.complete(lease, retention, completion.into_result()).await
+        Ok(self.store.complete(lease, retention, completion.into_result()).await?.settled)
     }
 
     /// Puts a failed job on the schedule, to run again after `delay`. The failure is counted and `error` kept.

@@ -6,6 +6,7 @@ use super::{
     Lease, Settled, Store,
     error::CallError,
     script::{Script, millis, number, script},
+    settled::Completed,
 };
 
 pub(super) static SCRIPT: Script<9, 4> = script!("complete", uses "clock", "guard", "fence", "ending");
@@ -17,7 +18,7 @@ impl Store {
         lease: &Lease,
         retention: Duration,
         result: Option<Bytes>,
-    ) -> Result<Settled, CallError> {
+    ) -> Result<Completed, CallError> {
         let keys = &self.keys;
         let id = lease.id();
         let call = SCRIPT.with(
@@ -39,6 +40,7 @@ impl Store {
                 result.unwrap_or_default().into(),
             ],
         );
-        Settled::read("complete", &self.connection.call(call).await?.value)
+        let answer = self.connection.call(call).await?;
+        Ok(Completed { settled: Settled::read("complete", &answer.value)?, repeated: answer.repeated })
     }
 }

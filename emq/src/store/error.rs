@@ -160,7 +160,7 @@ pub enum ConnectError {
 /// Puts an error of fred into one of our three classes. Valid for `max_command_attempts = 1`; fred tells most of its own
 /// errors apart by their text alone, so the tests below hold the texts.
 pub(super) fn classify(error: FredError) -> CallError {
-    let details = error.details();
+    let details = said_by_the_server(error.details());
     let first = details.split_whitespace().next().unwrap_or_default();
     let is_code =
         first.len() > 1 && first.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
@@ -176,6 +176,15 @@ pub(super) fn classify(error: FredError) -> CallError {
     };
     let source = Arc::new(error);
     if not_sent { CallError::Unreachable { source } } else { CallError::Unknown { source } }
+}
+
+/// The server's own words, taken out of what Redis before 7.0 puts around an error in a script:
+/// `ERR Error running script (call to f_…): @user_script:12: @user_script: 12: -OOM command not allowed …`.
+fn said_by_the_server(details: &str) -> &str {
+    let wrapped = details.starts_with("ERR Error running script");
+    let place = details.rsplit_once("@user_script").filter(|_| wrapped);
+    let inner = place.and_then(|(_, rest)| rest.trim_start_matches([':', ' ']).split_once(": "));
+    inner.map_or(details, |(_line, said)| said.strip_prefix('-').unwrap_or(said))
 }
 
 /// What an error of the first connection means.
@@ -203,6 +212,18 @@ mod tests {
             (ErrorKind::InvalidArgument, "WRONGTYPE Operation against a key", "WRONGTYPE"),
             (ErrorKind::NotFound, "NOSCRIPT No matching script.", "NOSCRIPT"),
             (ErrorKind::Auth, "NOAUTH Authentication required.", "NOAUTH"),
+            (
+                ErrorKind::Unknown,
+                "ERR Error running script (call to f_48d8454c8e37fd93): @user_script:12: @user_script: 12: \
+                 -OOM command not allowed when used memory > 'maxmemory'.",
+                "OOM",
+            ),
+            (
+                ErrorKind::Unknown,
+                "ERR Error running script (call to f_d6831e2734960e63): @user_script:34: WRONGTYPE Operation against a key",
+                "WRONGTYPE",
+            ),
+            (ErrorKind::Unknown, "ERR Error running script (call to f_d6): something else", "ERR"),
         ] {
             assert!(class(kind, details).is_code(code), "{details}");
         }

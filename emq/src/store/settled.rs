@@ -23,12 +23,31 @@ use super::{
 pub enum Settled {
     /// It was written.
     Accepted,
-    /// The same had been written before, by an earlier try of this call; nothing was written again.
+    /// The same had been written before, and nothing was written again. Of a completion it is not known by whom: a caller
+    /// that repeats after a lost answer was it itself; for any other, another worker was, and its own token was stale.
     Repeated,
     /// Another worker holds the job, or it was settled in another way; nothing was written.
     Stale,
     /// There is no such job any more; nothing was written.
     Gone,
+}
+
+/// What became of a completion, and whether an earlier try of the call may have made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Completed {
+    pub(crate) settled: Settled,
+    pub(crate) repeated: bool,
+}
+
+impl Completed {
+    /// The same to a caller whose own tries may have been carried out, or can't have been. A row that is gone holds no
+    /// token, so the server can't tell a repeat from a stale completion; who repeats can.
+    pub(crate) fn to(self, tried_before: bool) -> Settled {
+        match self.settled {
+            Settled::Repeated if !self.repeated && !tried_before => Settled::Stale,
+            settled => settled,
+        }
+    }
 }
 
 impl Settled {

@@ -124,7 +124,7 @@ async fn what_the_server_refuses_has_its_code() {
     raw.line("CONFIG SET min-replicas-to-write 0").await;
 
     // A script that runs for too long holds everyone up.
-    raw.line("CONFIG SET busy-reply-threshold 1").await;
+    raw.line("CONFIG SET lua-time-limit 1").await;
     raw.send(&["EVAL", "while true do end", "0"]).await.unwrap();
     let mut busy = None;
     eventually("the server is busy", async || {

@@ -12,7 +12,7 @@ use support::{
 };
 use tower::limit::ConcurrencyLimitLayer;
 
-use crate::errand::{Does, Other, Place, hangs, is_done, ms, start, telling, tells};
+use crate::errand::{Does, Errand, Other, Place, hangs, is_done, ms, start, telling, tells};
 
 /// Counts how many run at once.
 #[derive(Clone, Default)]
@@ -208,7 +208,7 @@ async fn a_layer_of_one_job_holds_up_no_other_job() {
     let worker = emq::Worker::builder(&place.client)
         .state(hangs(&tell))
         .register_with::<Other>(ConcurrencyLimitLayer::new(1))
-        .register::<crate::errand::Errand>()
+        .register::<Errand>()
         .queue(place.name())
         .concurrency(8)
         .grace(ms(0));
@@ -227,19 +227,23 @@ async fn a_layer_of_one_job_holds_up_no_other_job() {
 async fn claims_whose_replies_are_lost_lose_no_job_run_none_twice_and_go_over_no_limit() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.port());
-    let place = Place::through(&server, &proxy.url(), "lost").await;
-    let second = place.another("lost");
-    place.enqueue(200).await;
-    second.enqueue(200).await;
+    let near = Place::on(&server, "lost").await;
+    let second = near.another("lost");
+    near.enqueue(100).await;
+    second.enqueue(100).await;
+    // No repeat further down: a queue's claim stays unanswered while the other queue is served.
+    let client = emq::Client::builder(proxy.url()).retry_for(ms(0)).connect().await.unwrap();
     proxy.cut_reply(is_claim, When::Every(3));
     let crowd = Crowd::default();
-    let worker = start(place.worker(crowd.handler()).queue(second.name()).concurrency(9));
-    place.completed(200).await;
-    second.completed(200).await;
-    assert!(proxy.cuts() > 5, "{} cuts", proxy.cuts());
+    let builder = emq::Worker::builder(&client).state(crowd.handler()).register::<Errand>();
+    let worker = start(builder.queue(near.name()).queue(second.name()).concurrency(9));
+    near.completed(100).await;
+    second.completed(100).await;
+    assert!(proxy.cuts() > 3, "{} cuts", proxy.cuts());
     assert!(crowd.most() <= 9, "{} at once", crowd.most());
+    proxy.clear();
     let stats = worker.stop().await;
-    assert_eq!(stats.completed, 400);
+    assert_eq!(stats.completed, 200);
     assert_eq!((stats.lost, stats.stale, stats.unsettled), (0, 0, 0));
 }
 

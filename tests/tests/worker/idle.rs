@@ -144,3 +144,66 @@ async fn a_worker_that_is_busy_leaves_the_marker_to_one_that_isnt() {
     first.stop().await;
     second.stop().await;
 }
+
+#[tokio::test]
+async fn a_worker_that_fell_busy_in_one_queue_hands_on_what_it_waited_for_in_another() {
+    let server = Server::start().await;
+    let (place, other) = (Place::on(&server, "one").await, Place::on(&server, "two").await);
+    let (busy_tells, mut busy) = telling();
+    let (idle_tells, mut idle) = telling();
+    let first = place.worker(crate::errand::hangs(&busy_tells)).queue(other.name()).concurrency(1);
+    let first = start(first.beat(ms(60_000)).grace(ms(0)));
+    let waits = async || {
+        let list = place.raw().await.command(&["CLIENT", "LIST"]).await.text().to_owned();
+        list.matches("bzpopmin").count()
+    };
+    place.until(async || waits().await >= 2).await;
+    // From now on it waits for the other queue in vain.
+    place.errand(0).await.unwrap();
+    busy.next().await;
+    let second = start(other.worker(crate::errand::tells(&idle_tells)).beat(ms(60_000)));
+    other.until(async || waits().await >= 2).await;
+    let before = Instant::now();
+    other.errand(7).await.unwrap();
+    assert_eq!(idle.next().await, 7);
+    assert!(before.elapsed() < ms(1_000), "{:?}", before.elapsed());
+    first.stop().await;
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_wake_up_is_lost_however_arrivals_and_endings_meet() {
+    let place = Place::shared("meet").await;
+    let (tell, mut told) = telling();
+    let does = Does::new(move |n, _| {
+        let tell = tell.clone();
+        async move {
+            tell.tell((n, Instant::now()));
+            // As long as the arrivals are apart: workers fall asleep while jobs come.
+            tokio::time::sleep(ms(n % 4)).await;
+            Ok(Completion::empty())
+        }
+    });
+    let workers =
+        [1, 2, 3].map(|limit| start(place.worker(does.clone()).concurrency(limit).beat(ms(60_000)).lease(ms(60_000))));
+    let mut slow = Vec::new();
+    for n in 0..400 {
+        let before = Instant::now();
+        place.errand(n).await.unwrap();
+        if n % 3 == 0 {
+            tokio::time::sleep(ms(n % 5)).await;
+        }
+        if n % 20 == 19 {
+            // All of them, before the next.
+            place.completed(n + 1).await;
+            for (_, began) in told.rest() {
+                slow.push(began.saturating_duration_since(before));
+            }
+        }
+    }
+    // A worker that misses a wake-up looks by itself after 5 s.
+    assert!(slow.iter().all(|wait| *wait < ms(3_000)), "{:?}", slow.iter().max());
+    for worker in workers {
+        worker.stop().await;
+    }
+}

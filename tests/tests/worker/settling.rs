@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use emq::{Completion, JobContext, JobError, JobId, JobState};
+use emq::{Completion, JobContext, JobError, JobId, JobState, Settled};
 use support::{
     Proxy, Server,
     proxy::{Command, When},
 };
+
+use tokio::sync::Notify;
 
 use crate::errand::{Does, Place, Result, ms, start, telling};
 
@@ -167,4 +169,35 @@ async fn a_settling_that_is_refused_is_given_up_with_the_lease_and_the_job_comes
     raw.command(&["DEL", &place.key("done")]).await;
     place.completed(1).await;
     worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_completion_that_comes_after_another_workers_is_stale_and_not_counted_as_done() {
+    let place = Place::shared("overtaken").await;
+    let (tell, mut told) = telling();
+    let go = Arc::new(Notify::new());
+    let may_go = Arc::clone(&go);
+    let does = Does::new(move |n, _| {
+        tell.tell(n);
+        let go = Arc::clone(&may_go);
+        async move {
+            go.notified().await;
+            Ok(Completion::empty())
+        }
+    });
+    // With room for one job, so that it doesn't take the job again itself.
+    let worker = start(place.worker(does).concurrency(1));
+    let id = place.errand(1).await.unwrap().id();
+    told.next().await;
+
+    place.raw().await.line(&format!("ZADD {} XX 1 {id}", place.key("active"))).await;
+    place.queue.reap(None).await.unwrap();
+    let mut other = place.queue.claimer("other");
+    let claimed = other.claim(1).await.unwrap().jobs.remove(0);
+    assert_eq!(place.queue.complete(&claimed.lease, Completion::empty()).await.unwrap(), Settled::Accepted);
+
+    go.notify_one();
+    place.until(async || worker.stats().in_hand == 0).await;
+    let stats = worker.stop().await;
+    assert_eq!((stats.completed, stats.stale), (0, 1));
 }

@@ -11,7 +11,7 @@ use tower::{Layer as _, Service as _, ServiceExt as _, service_fn};
 
 use super::{Dropped, SECOND, delivery};
 use crate::{
-    job::{Completion, QueueName},
+    job::Completion,
     layer::{Delivery, Ended, Outcome, SettleLayer, Writer},
     store::{CallError, Lease, Settled},
 };
@@ -54,16 +54,10 @@ impl Server {
 }
 
 impl Writer for Server {
-    fn write<'a>(
-        &'a self,
-        _: &'a QueueName,
-        lease: Lease,
-        _: &'a Delivery,
-        outcome: &'a Outcome,
-    ) -> BoxFuture<'a, Written> {
+    fn write<'a>(&'a self, delivery: &'a Delivery, outcome: &'a Outcome, _: bool) -> BoxFuture<'a, Written> {
         let mut written = self.written.lock().unwrap();
         let before = written.len();
-        written.push((lease, outcome.clone()));
+        written.push((delivery.lease(), outcome.clone()));
         (self.answer)(before)
     }
 }

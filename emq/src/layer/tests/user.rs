@@ -22,12 +22,12 @@ use tower::{
 
 use super::SECOND;
 use crate::{
-    job::{BoxError, Completion, JobError, QueueName},
+    job::{BoxError, Completion, JobError},
     layer::{
         Delivery, Ended, JobLayer, JobService, LeaseKeeper, Outcome, Route, TraceLayer, UserLayer, Writer,
         stack::{self, Stack},
     },
-    store::{CallError, Lease, Settled},
+    store::{CallError, Settled},
     testing,
 };
 
@@ -35,13 +35,7 @@ use crate::{
 struct Accepts;
 
 impl Writer for Accepts {
-    fn write<'a>(
-        &'a self,
-        _: &'a QueueName,
-        _: Lease,
-        _: &'a Delivery,
-        _: &'a Outcome,
-    ) -> BoxFuture<'a, Result<Settled, CallError>> {
+    fn write<'a>(&'a self, _: &'a Delivery, _: &'a Outcome, _: bool) -> BoxFuture<'a, Result<Settled, CallError>> {
         Box::pin(std::future::ready(Ok(Settled::Accepted)))
     }
 }
