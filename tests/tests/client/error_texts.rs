@@ -18,7 +18,8 @@ async fn once(proxy: &Proxy) -> Queue {
 }
 
 fn text(error: &CallError) -> String {
-    std::error::Error::source(error).map(ToString::to_string).unwrap_or_default()
+    let ours = std::error::Error::source(error);
+    ours.and_then(std::error::Error::source).map(ToString::to_string).unwrap_or_default()
 }
 
 #[tokio::test]

@@ -81,7 +81,7 @@ pub(crate) struct Record {
 }
 
 impl Answer {
-    /// Whether it says that nothing was written. A claim that brought nothing may have set the marker, and a trim may
+    /// Whether it says that nothing was written. A promotion that found nothing may have set the marker, and a trim may
     /// have forgotten silent workers: those don't say.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
@@ -89,13 +89,12 @@ impl Answer {
             Self::Claimed { jobs, more } => jobs.is_empty() && !more,
             Self::Settled(settled) => *settled != Settled::Accepted,
             Self::Extended(leases) => !leases.contains(&Extended::Renewed),
-            Self::Promoted(count) => *count == 0,
             Self::Reaped { recovered, dead } => recovered.is_empty() && dead.is_empty(),
             Self::Revived(revived) => *revived != Revived::Revived,
             Self::Removed(removed) => *removed != Removed::Removed,
             Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) => true,
             Self::Marker(was_there) => !was_there,
-            Self::Trimmed { .. } | Self::None => false,
+            Self::Promoted(_) | Self::Trimmed { .. } | Self::None => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What others have written into the keys, by hand or by mistake: no job is lost to it, and no queue stops.
 
-use emq::{Admission, Completion, Draft, Extended, JobState, Keep, Lease, Removed, Revived, Settled};
+use emq::{Admission, Completion, Draft, EnqueueError, Extended, JobState, Keep, Lease, Removed, Revived, Settled};
 
 use crate::scene::{LEASE, MINUTE, Scene, Work, scene};
 
@@ -56,6 +56,26 @@ async fn a_row_of_another_type_is_as_good_as_none() {
     assert_eq!(scene.queue.reap(None).await.unwrap().dropped, 1);
     let call = scene.queue.enqueue(Work { n: 0 }).id(GHOST.parse().unwrap()).into_future();
     assert!(scene.unchanged(call).await.is_err(), "the id can't be used");
+
+    // Nor does it stop the others of its call.
+    let drafts = ["JOB00000000001", GHOST]
+        .map(|id| Draft::of(Work { n: 0 }).queue(scene.queue.name().as_str()).id(id.parse().unwrap()));
+    let outcomes = scene.client.enqueue_many(drafts).await.unwrap_err().outcomes;
+    assert!(!outcomes[0].as_ref().unwrap().is_duplicate());
+    assert!(matches!(outcomes[1], Err(EnqueueError::Conflict { .. })), "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn a_row_that_has_lost_its_attempts_is_a_job_that_no_token_holds() {
+    let mut scene = scene("bad").await;
+    let lease = scene.claimed().await;
+    scene.command(&format!("HDEL @job:{} attempts", lease.id())).await;
+    let queue = scene.queue.clone();
+    assert_eq!(scene.unchanged(queue.complete(&lease, Completion::empty())).await.unwrap(), Settled::Stale);
+    assert_eq!(scene.unchanged(queue.release(&lease)).await.unwrap(), Settled::Stale);
+    assert_eq!(scene.unchanged(queue.extend(&[lease], LEASE)).await.unwrap(), [Extended::Lost]);
+    scene.expire(lease.id()).await;
+    assert_eq!(queue.reap(None).await.unwrap().recovered, [lease.id()]);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ async fn a_waiting_job_goes_without_a_trace() {
     let mut scene = scene("remove").await;
     let id = scene.enqueue_as(Draft::of(Work { n: 0 }).unique("k")).await;
     scene.command(&format!("RPUSH @job:{id}:logs one")).await;
+    scene.command(&format!("SET @job:{id}:result half")).await;
     let queue = scene.queue.clone();
     let (removed, changes) = scene.changes(queue.remove(id)).await;
     assert_eq!(removed.unwrap(), Removed::Removed);
@@ -22,6 +23,7 @@ async fn a_waiting_job_goes_without_a_trace() {
             "- job:J1 hash payload = {\"n\":0}",
             "- job:J1 hash state = pending",
             "- job:J1:logs list [0] = one",
+            "- job:J1:result string = half",
             "- pending zset J1 @ 0",
         ]
     );

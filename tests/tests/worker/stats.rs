@@ -151,5 +151,6 @@ async fn a_worker_that_cant_connect_says_so_at_its_start() {
     let worker = place.worker(is_done()).build().unwrap();
     server.kill().await;
     let error = worker.run().await.unwrap_err();
-    assert!(error.to_string().starts_with("the worker can't start: the server can't be reached"), "{error}");
+    let text = format!("the worker can't start: the server at 127.0.0.1:{} can't be reached", server.port());
+    assert!(error.to_string().starts_with(&text), "{error}");
 }

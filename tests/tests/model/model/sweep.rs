@@ -15,6 +15,8 @@ impl Model {
         let due: Vec<Slot> =
             self.scheduled().into_iter().filter(|(due, _)| *due <= now).map(|(_, slot)| slot).collect();
         due.iter().for_each(|slot| self.put_waiting(*slot));
+        // Makes good a marker that got lost.
+        self.marker |= !self.pending().is_empty();
         Answer::Promoted(due.len() as u64)
     }
 
