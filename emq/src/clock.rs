@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// A moment so far away that it never comes; tokio's own timers take it as such.
-const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+pub(crate) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// `wait` after `from`, or never.
 pub(crate) fn later(from: Instant, wait: Duration) -> Instant {

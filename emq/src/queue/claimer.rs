@@ -1,6 +1,9 @@
 use std::time::Duration;
 
-use crate::store::{Batch, CallError, ClaimCall, Store};
+use crate::{
+    clock::NEVER,
+    store::{Batch, CallError, ClaimCall, Store},
+};
 
 /// How long the server waits for a sign of life of a claimed job, unless set: 30 s.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
@@ -50,7 +53,7 @@ impl Claimer {
     /// ```
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease.max(Duration::from_millis(1));
+        self.lease = lease.clamp(Duration::from_millis(1), NEVER);
         self
     }
 
