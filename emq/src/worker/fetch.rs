@@ -221,7 +221,7 @@ impl Fetcher {
 
 /// Whether there is time enough to begin the job, and to renew its lease.
 fn has_lease(job: &Claimed) -> bool {
-    job.leased_until.saturating_duration_since(Instant::now()) > job.term / 10
+    job.leased_until.saturating_duration_since(Instant::now()) > (job.term / 10).min(Duration::from_secs(1))
 }
 
 /// Gives back what a claim took whose answer hasn't come, and says goodbye.

@@ -5,10 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use emq::{Completion, JobContext, JobState};
-use support::{Raw, Server};
+use emq::{Client, Completion, JobContext, JobState};
+use support::{
+    Proxy, Raw, Server,
+    proxy::{Command, When},
+};
 
-use crate::errand::{Does, Place, hangs, is_done, ms, start, telling, tells};
+use crate::errand::{Does, Errand, Place, hangs, is_done, ms, start, telling, tells};
 
 /// How many connections the server has, but for the one that asks.
 async fn connections(raw: &mut Raw) -> usize {
@@ -286,24 +289,30 @@ async fn workers_are_started_and_stopped_fifty_times_by_ten_tasks() {
 #[tokio::test]
 async fn a_claim_that_is_under_way_when_the_worker_stops_leaves_no_job_behind() {
     let server = Server::start().await;
-    for pause in ["700", "1500"] {
-        let place = Place::on(&server, "underway").await;
+    for pause in [ms(500), ms(1_300)] {
+        let proxy = Arc::new(Proxy::start(server.port()));
+        let place = Place::through(&server, &proxy.url(), "underway").await;
+        let near = Client::connect(server.url()).await.unwrap().queue(place.name()).unwrap();
         let worker = start(place.worker(is_done()).lease(ms(60_000)).beat(ms(60_000)));
-        let mut raw = place.raw().await;
         place.waited_for(1).await;
-        // In one step, so that the wake-up gets through and the claim doesn't.
-        let (row, pending, marker) = (place.key("job:JOB0KHTOWnGLuC"), place.key("pending"), place.key("marker"));
-        raw.command(&["MULTI"]).await;
-        raw.command(&["HSET", &row, "state", "pending", "attempts", "0", "payload", "{\"n\":7}", "name", "errand"])
-            .await;
-        raw.command(&["ZADD", &pending, "0", "JOB0KHTOWnGLuC"]).await;
-        raw.command(&["ZADD", &marker, "0", "0"]).await;
-        raw.command(&["CLIENT", "PAUSE", pause, "ALL"]).await;
-        raw.command(&["EXEC"]).await;
-        tokio::time::sleep(ms(200)).await;
-        let stats = worker.stop().await;
-        let counts = place.queue.counts().await.unwrap();
-        assert_eq!((counts.active, counts.pending), (0, 1), "after a pause of {pause} ms: {stats:?}");
+        let (tell, mut held) = telling();
+        let broken_line = Arc::downgrade(&proxy);
+        let holds = move |command: &Command| {
+            if command.arg(9).ends_with(b":claims") {
+                broken_line.upgrade().unwrap().hold();
+                tell.tell(());
+            }
+            false
+        };
+        proxy.cut_request(holds, When::Once);
+        near.enqueue(Errand { n: 0 }).await.unwrap();
+        held.next().await;
+        worker.handle.shutdown();
+        tokio::time::sleep(pause).await;
+        proxy.clear();
+        let stats = worker.end().await;
+        let counts = near.counts().await.unwrap();
+        assert_eq!((counts.active, counts.pending), (0, 1), "held for {pause:?}: {stats:?}");
         assert_eq!((stats.claimed, stats.released), (1, 1));
     }
 }
