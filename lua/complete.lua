@@ -42,7 +42,7 @@ take_out(where, active, pending, id)
 redis.call('DEL', row, logs)
 release_key(keys, key, id)
 redis.call('ZADD', done, now() + retention + mark, id)
-if result ~= '' and retention > 0 then redis.call('SET', result_key, result, 'PX', retention) end
+if result ~= '' then redis.call('SET', result_key, result, 'PX', retention) end
 add_one(completed, 'count')
 publish(events, 'completed', id)
 return 'OK'

@@ -42,7 +42,7 @@ pub struct JobOptions {
     /// The wait after a failure; exponential from 1 s to 1 day by default.
     pub backoff: Backoff,
     /// How long the id of the finished job is remembered (an enqueue of it is a duplicate until then) and its result
-    /// kept; 1 hour by default.
+    /// kept; 1 hour by default, at least 1 minute.
     pub retention: Duration,
 }
 

@@ -142,7 +142,8 @@ impl Queue {
         self.complete_for(lease, completion, DEFAULT_RETENTION).await
     }
 
-    /// Ends a claimed job as done, and remembers its id and its result for `retention`.
+    /// Ends a claimed job as done, and remembers its id and its result for `retention`, at least
+    /// 1 minute.
     ///
     /// # Errors
     ///

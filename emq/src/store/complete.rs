@@ -10,8 +10,12 @@ use super::{
 
 pub(super) static SCRIPT: Script<9, 4> = script!("complete", uses "clock", "guard", "fence", "ending");
 
+/// How long a finished job is remembered at least. Its marker is what refuses a worker that still believes in an old
+/// claim, and what keeps a new job of the same id, whose tokens begin at 1 again, from being settled by it.
+const LEAST_RETENTION: Duration = Duration::from_secs(60);
+
 impl Store {
-    /// Ends a claimed job as done.
+    /// Ends a claimed job as done, and remembers it for `retention`, or a minute if that is shorter.
     pub(crate) async fn complete(
         &self,
         lease: &Lease,
@@ -35,7 +39,7 @@ impl Store {
             [
                 id.as_str().to_owned().into(),
                 number(lease.token()),
-                millis(retention),
+                millis(retention.max(LEAST_RETENTION)),
                 result.unwrap_or_default().into(),
             ],
         );

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use emq::Draft;
-use emq::{Completion, JobState, Settled};
+use emq::{Admission, Completion, JobState, Settled};
 
 use crate::scene::{MINUTE, Work, assert_after, scene};
 
@@ -65,15 +65,18 @@ async fn a_key_that_another_job_holds_by_now_stays() {
 }
 
 #[tokio::test]
-async fn without_retention_neither_result_nor_id_is_kept() {
+async fn a_job_is_remembered_for_a_minute_at_least_so_that_no_stale_token_settles_the_next_of_its_id() {
     let mut scene = scene("complete").await;
     let lease = scene.claimed().await;
     let result = Completion::of("done").unwrap();
     scene.queue.complete_for(&lease, result, Duration::ZERO).await.unwrap();
-    assert_eq!(scene.command(&format!("EXISTS @job:{}:result", lease.id())).await.int(), 0);
-    // It may be forgotten as soon as this ms is over.
+    let left = scene.command(&format!("PTTL @job:{}:result", lease.id())).await.int();
+    assert!((50_000..=60_000).contains(&left), "{left}");
     let now = scene.now().await;
-    assert!(scene.score("done", lease.id()).await < now + 1.0);
+    let forgotten = scene.score("done", lease.id()).await - now;
+    assert!((50_000.0..=60_001.0).contains(&forgotten), "{forgotten}");
+    let again = scene.queue.enqueue(Work { n: 0 }).id(lease.id()).await.unwrap();
+    assert_eq!(again.outcome(), Admission::Duplicate(lease.id()));
 }
 
 #[tokio::test]

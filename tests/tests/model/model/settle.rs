@@ -8,6 +8,9 @@ use crate::verb::{Right, Settling};
 /// How many tokens a completion marker can tell apart.
 const MARKS: u64 = 1023;
 
+/// A finished job is remembered for a minute at least.
+const LEAST_RETENTION: i64 = 60_000;
+
 impl Model {
     pub(super) fn complete(&mut self, right: Right, retention: i64, result: Option<u8>) -> Settled {
         let Right { slot, token } = right;
@@ -21,8 +24,9 @@ impl Model {
         if !self.holds(right) {
             return Settled::Stale;
         }
+        let retention = retention.max(LEAST_RETENTION);
         self.forget(slot, Some(Finished { until: self.after(retention), token: Some(token) }));
-        if let (Some(result), true) = (result, retention > 0) {
+        if let Some(result) = result {
             self.results.insert(slot, (result, self.after(retention)));
         }
         self.completed += 1;
