@@ -17,9 +17,10 @@ use std::{
 
 use fred::{
     clients::Client,
+    error::Error as FredError,
     interfaces::{ClientLike as _, EventInterface as _},
     types::{
-        Builder, ConnectHandle, RespVersion,
+        Builder, RespVersion,
         config::{Config, ReconnectPolicy, Server, ServerConfig, TcpConfig, UnresponsiveConfig},
     },
 };
@@ -27,8 +28,9 @@ use socket2::TcpKeepalive;
 use tokio::sync::{
     SemaphorePermit,
     broadcast::{self, error::RecvError},
+    oneshot,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     error::{CallError, ConnectError, classify_connect, is_timeout},
@@ -179,8 +181,7 @@ impl Connection {
     }
 
     async fn supervised(client: Client, settings: Settings) -> Result<Arc<Self>, ConnectError> {
-        let handle =
-            client.init().await.map_err(|error| classify_connect(error, &address(client.client_config().server)))?;
+        let handle = init(client.clone()).await?;
         // From here on: the first connection is announced as well.
         let reconnected = client.reconnect_rx();
         let connection = Arc::new(Self {
@@ -272,11 +273,25 @@ impl Drop for Connection {
     }
 }
 
+/// Connects for the first time. fred's own future leaves its task running when it is dropped while it waits, and with it
+/// a connection that nobody knows of.
+async fn init(client: Client) -> Result<AbortOnDropHandle<Result<(), FredError>>, ConnectError> {
+    let server = address(client.client_config().server);
+    let (done, connected) = oneshot::channel();
+    tokio::spawn(async move {
+        let connected = client.init().await.map(AbortOnDropHandle::new);
+        // Who waited may be gone: the handle ends the task then.
+        let _ = done.send(connected);
+    });
+    let connected = connected.await.unwrap_or_else(|_| Err(FredError::new_canceled()));
+    connected.map_err(|error| classify_connect(error, &server))
+}
+
 /// Counts reconnects, checks the wire's version after each, revives fred's router if it ends, and ends it with the
 /// connection: a client that is merely dropped lives on.
 async fn supervise(
     client: Client,
-    mut handle: ConnectHandle,
+    mut handle: AbortOnDropHandle<Result<(), FredError>>,
     mut reconnected: broadcast::Receiver<Server>,
     health: Arc<Health>,
     closed: CancellationToken,
@@ -300,11 +315,11 @@ async fn supervise(
                     break;
                 }
                 match client.init().await {
-                    Ok(next) => handle = next,
+                    Ok(next) => handle = AbortOnDropHandle::new(next),
                     Err(error) => {
                         tracing::warn!(%error, "the server can't be reached");
                         // Ends at once, so that the next turn tries again.
-                        handle = tokio::spawn(async { Ok(()) });
+                        handle = AbortOnDropHandle::new(tokio::spawn(async { Ok(()) }));
                     }
                 }
             }

@@ -262,6 +262,7 @@ async fn a_run_that_is_dropped_writes_nothing_and_its_jobs_come_back() {
 async fn workers_are_started_and_stopped_fifty_times_by_ten_tasks() {
     let server = Server::start().await;
     let place = Arc::new(Place::on(&server, "stress").await);
+    let before = connections(&mut place.raw().await).await;
     let tasks: Vec<_> = (0..10)
         .map(|task| {
             let place = Arc::clone(&place);
@@ -283,6 +284,7 @@ async fn workers_are_started_and_stopped_fifty_times_by_ten_tasks() {
     let last = start(place.worker(is_done()));
     place.completed(50).await;
     last.stop().await;
+    place.until(async || connections(&mut place.raw().await).await == before).await;
 }
 
 /// Whether the server answers a claim before the worker gives it up, or after.
