@@ -14,6 +14,7 @@ mod wait;
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
@@ -31,9 +32,13 @@ pub use self::{
 };
 use crate::{
     client::Client,
+    clock::later,
     layer::{LeaseKeeper, stack},
     store::ConnectError,
 };
+
+/// The pause between two tries to connect at the start.
+const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs jobs.
 ///
@@ -132,7 +137,8 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// [`RunError`] if its own connections can't be made at the start, or a task of its own panics. It reconnects by
+    /// [`RunError`] if its own connections can't be made at the start, within the time for which the client repeats a
+    /// call ([`ClientBuilder::retry_for`](crate::ClientBuilder::retry_for)), or a task of its own panics. It reconnects by
     /// itself, for as long as it runs.
     ///
     /// # Panics
@@ -173,12 +179,12 @@ impl Worker {
     /// Makes the connections and starts the tasks.
     async fn start(self) -> Result<Running, ConnectError> {
         let Self { plan, client, counters, stop } = self;
-        let keeper = LeaseKeeper::start(&client).await?;
+        let keeper = patiently(&client, || LeaseKeeper::start(&client)).await?;
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
         let mut lines = Vec::with_capacity(plan.queues.len());
         for (queue, limit) in &plan.queues {
             let store = client.store(queue.clone());
-            let waiter = store.waiter(client.settings()).await?;
+            let waiter = patiently(&client, || store.waiter(client.settings())).await?;
             lines.push((Line::new(store, *limit, slots.freed()), waiter));
         }
 
@@ -219,6 +225,32 @@ impl Worker {
             grace: plan.grace,
             _abandon: abandon.drop_guard(),
         })
+    }
+}
+
+/// Connects, and again for as long as a call would be repeated: the client was connected before, so a server that can't
+/// be reached is only away.
+async fn patiently<T, F>(client: &Client, connect: impl Fn() -> F) -> Result<T, ConnectError>
+where
+    F: Future<Output = Result<T, ConnectError>>,
+{
+    let deadline = later(Instant::now(), client.settings().retry_for);
+    loop {
+        match connect().await {
+            Err(error) if is_away(&error) && Instant::now() < deadline => {
+                tracing::debug!(%error, "connecting again");
+                sleep(CONNECT_PAUSE).await;
+            }
+            connected => return connected,
+        }
+    }
+}
+
+fn is_away(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Unreachable { .. } => true,
+        ConnectError::Call(error) => error.is_transient(),
+        _ => false,
     }
 }
 

@@ -59,8 +59,9 @@ async fn a_reaper_that_fails_doesnt_keep_due_jobs_from_being_promoted() {
 async fn what_was_kept_long_enough_is_forgotten_by_the_beat() {
     let place = Place::shared("trim").await;
     place.errand(0).await.unwrap();
-    let batch = place.queue.claimer("any").claim(1).await.unwrap();
-    place.queue.complete_for(&batch.jobs[0].lease, emq::Completion::empty(), ms(1)).await.unwrap();
+    let lease = place.queue.claimer("any").claim(1).await.unwrap().jobs[0].lease;
+    place.queue.complete(&lease, emq::Completion::empty()).await.unwrap();
+    place.raw().await.line(&format!("ZADD {} XX 1 {}", place.key("done"), lease.id())).await;
     let worker = start(place.worker(is_done()).beat(ms(20)));
     place.until(async || place.queue.counts().await.unwrap().remembered == 0).await;
     worker.stop().await;

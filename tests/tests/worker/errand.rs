@@ -102,7 +102,11 @@ impl Place {
 
     /// By another address, a proxy's.
     pub(crate) async fn through(server: &Server, url: &str, label: &str) -> Self {
-        let client = Client::connect(url).await.unwrap();
+        Self::of(server, Client::connect(url).await.unwrap(), label)
+    }
+
+    /// Of a client with settings of its own.
+    pub(crate) fn of(server: &Server, client: Client, label: &str) -> Self {
         let queue = client.queue(queue_name(label)).unwrap();
         Self { client, queue, port: server.port() }
     }

@@ -145,9 +145,23 @@ async fn settings_without_end_are_taken_as_they_are_meant() {
 }
 
 #[tokio::test]
+async fn a_worker_whose_server_is_away_at_its_start_waits_for_it() {
+    let server = Server::start().await;
+    let place = Place::on(&server, "late").await;
+    let worker = place.worker(is_done());
+    server.kill().await;
+    let worker = start(worker);
+    server.restart().await;
+    place.enqueue(3).await;
+    place.completed(3).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
 async fn a_worker_that_cant_connect_says_so_at_its_start() {
     let server = Server::start().await;
-    let place = Place::on(&server, "absent").await;
+    let client = emq::Client::builder(server.url()).retry_for(ms(100)).connect().await.unwrap();
+    let place = Place::of(&server, client, "absent");
     let worker = place.worker(is_done()).build().unwrap();
     server.kill().await;
     let error = worker.run().await.unwrap_err();
