@@ -28,8 +28,12 @@ local letters = over > 0 and redis.call('ZRANGE', dead, 0, over - 1)
   or redis.call('ZRANGEBYSCORE', dead, '(0', time - dead_age, 'LIMIT', 0, limit)
 if #letters > 0 then redis.call('ZREM', dead, unpack(letters)) end
 for _, id in ipairs(letters) do
-  redis.call('DEL', rows .. id, rows .. id .. ':logs', rows .. id .. ':result')
-  redis.call('ZADD', done, time + retention, id)
+  -- A letter whose row was lost, and whose id has been enqueued again, is no letter any more.
+  local state = redis.pcall('HGET', rows .. id, 'state')
+  if not state or state == 'dead' then
+    redis.call('DEL', rows .. id, rows .. id .. ':logs', rows .. id .. ':result')
+    redis.call('ZADD', done, time + retention, id)
+  end
 end
 
 -- A few at random each time: in the long run that finds every entry, and one call's cost doesn't grow with the workers.

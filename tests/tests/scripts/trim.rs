@@ -55,6 +55,20 @@ async fn deletes_dead_letters_beyond_their_age() {
 }
 
 #[tokio::test]
+async fn leaves_a_job_alone_whose_id_a_lost_dead_letter_had() {
+    let mut scene = scene("trim").await;
+    let id = scene.dead().await;
+    scene.command(&format!("DEL @job:{id}")).await;
+    scene.command(&format!("ZADD @dead 1000 {id}")).await;
+    scene.queue.enqueue(Work { n: 0 }).id(id).await.unwrap();
+    let queue = scene.queue.clone();
+    let (trimmed, changes) = scene.changes(queue.trim(Keep::default())).await;
+    assert_eq!(trimmed.unwrap().dead, 1);
+    assert_eq!(changes, ["- dead zset J1 @ 1000"]);
+    assert_eq!(scene.claim().await.lease.id(), id);
+}
+
+#[tokio::test]
 async fn deletes_the_oldest_dead_letters_beyond_their_number() {
     let mut scene = scene("trim").await;
     let mut dead = Vec::new();
