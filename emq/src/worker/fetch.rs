@@ -7,11 +7,11 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use super::{Tasks, line::Line, registry::Names, slots::Slots, stats::Counters};
+use super::{Tasks, appetite::Appetite, line::Line, registry::Names, slots::Slots, stats::Counters};
 use crate::{
     layer::{Delivery, stack::Stack},
     queue::Claimer,
-    store::{Batch, CallError, Claimed, Lease, MAX_BATCH},
+    store::{Batch, CallError, Claimed, Lease},
 };
 
 /// The pause of a queue after a claim that failed.
@@ -27,6 +27,7 @@ const LEAVE: Duration = Duration::from_secs(1);
 pub(super) struct Fetcher {
     pub(super) stack: Stack,
     pub(super) registry: Names,
+    pub(super) appetite: Appetite,
     pub(super) sources: Vec<Source>,
     pub(super) slots: Slots,
     pub(super) counters: Arc<Counters>,
@@ -70,9 +71,6 @@ impl Fetcher {
         let stop = self.stop.clone();
         let freed = self.slots.freed();
         let mut next = 0;
-        // How many jobs the stack took at once the last time, twice over: a user's layer may have less room than the
-        // worker, and says so only when it is asked.
-        let mut appetite = MAX_BATCH;
         while !stop.is_cancelled() {
             if self.slots.free() == 0 {
                 stop.run_until_cancelled(freed.notified()).await;
@@ -84,7 +82,7 @@ impl Fetcher {
             match self.next_source(next) {
                 Some(at) => {
                     next = at + 1;
-                    appetite = self.claim(at, appetite).await;
+                    self.claim(at).await;
                 }
                 None => self.sleep().await,
             }
@@ -129,29 +127,26 @@ impl Fetcher {
         self.sources.iter().for_each(|source| source.line.unpark());
     }
 
-    async fn claim(&mut self, at: usize, appetite: usize) -> usize {
+    async fn claim(&mut self, at: usize) {
         let free = self.slots.free();
         let source = &mut self.sources[at];
-        let max = free.min(source.line.room()).min(appetite).min(MAX_BATCH);
+        let max = free.min(source.line.room()).min(self.appetite.jobs());
         source.line.cool();
         let batch = tokio::select! {
             batch = source.claimer.claim(max) => batch,
             // What it takes all the same is given back on leaving.
-            () = stopped_for(&self.stop, LAST_CLAIM) => return appetite,
+            () = stopped_for(&self.stop, LAST_CLAIM) => return,
         };
         match batch {
             Ok(batch) => {
                 source.paused_until = None;
-                self.dispatch(at, batch, appetite).await
+                self.dispatch(at, batch).await;
             }
-            Err(error) => {
-                source.failed(&error);
-                appetite
-            }
+            Err(error) => source.failed(&error),
         }
     }
 
-    async fn dispatch(&mut self, at: usize, batch: Batch, appetite: usize) -> usize {
+    async fn dispatch(&mut self, at: usize, batch: Batch) {
         let line = Arc::clone(&self.sources[at].line);
         self.counters.claimed(batch.jobs.len(), batch.dropped);
         if batch.dropped > 0 {
@@ -174,14 +169,17 @@ impl Fetcher {
             let has_room = self.slots.free() > 0 && line.room() > 0 && !self.stop.is_cancelled();
             // For the first one the stack was made ready before the claim.
             if !has_room || (n > 0 && !self.is_ready_at_once().await) {
+                if has_room {
+                    self.appetite.was_refused_after(n);
+                }
                 self.give_back(&line, jobs.collect());
-                return if has_room { n } else { appetite };
+                return;
             }
             if let Some(job) = jobs.next() {
                 self.start(&line, job);
             }
         }
-        if taken >= appetite { appetite.saturating_mul(2).min(MAX_BATCH) } else { appetite }
+        self.appetite.was_sated_by(taken);
     }
 
     fn start(&mut self, line: &Arc<Line>, mut job: Claimed) {

@@ -1,5 +1,6 @@
 //! The worker: claims what it has room for, runs it through the stack, and gives back what it can't finish.
 
+mod appetite;
 mod beat;
 mod builder;
 mod error;
@@ -18,6 +19,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
+    appetite::Appetite,
     builder::Plan,
     fetch::{Fetcher, Source},
     line::Line,
@@ -211,8 +213,16 @@ impl Worker {
             sources.push(Source::new(Arc::clone(&line), line.claimer(&plan.name, plan.lease)));
         }
         let runs = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
-        let fetcher =
-            Fetcher { stack, registry, sources, slots, counters: Arc::clone(&counters), runs: runs.clone(), stop };
+        let fetcher = Fetcher {
+            stack,
+            registry,
+            appetite: Appetite::of_stack(!plan.layers.is_empty()),
+            sources,
+            slots,
+            counters: Arc::clone(&counters),
+            runs: runs.clone(),
+            stop,
+        };
         tasks.spawn_vital(fetcher.run(), &broken);
         Ok(Running {
             tasks,
