@@ -1,0 +1,109 @@
+//! The jobs: one for each way in which a run can end.
+
+use std::{future::pending, thread, time::Duration};
+
+use emq::{JobContext, JobError, State, job};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use crate::ledger::{Ledger, What};
+
+/// The queue of all of them.
+pub(crate) const QUEUE: &str = "soak";
+
+/// Ends the message of each panic that is meant, so that it isn't printed.
+pub(crate) const MEANT: &str = "as it is meant to";
+
+/// What a job does.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Plan {
+    /// Works for so many ms, and succeeds.
+    Succeed { ms: u64 },
+    /// Fails so often, and succeeds then.
+    Flaky { failures: u32 },
+    /// Panics so often, and succeeds then.
+    Panic { failures: u32 },
+    /// Snoozes so often, and succeeds then.
+    Snooze { times: u64 },
+    /// Has its effect, and fails all the same, once.
+    FailLate,
+    /// Blocks its thread for so many ms, which is longer than its lease.
+    Block { ms: u64 },
+    /// Fails for good at once.
+    Fatal,
+    /// Fails until its attempts are used up.
+    Hopeless,
+    /// Panics until its attempts are used up.
+    Doomed,
+}
+
+impl Plan {
+    /// The failures after which a job of this plan is a dead letter; `None` if it is to succeed.
+    pub(crate) fn dies_after(&self) -> Option<u32> {
+        match self {
+            Self::Fatal => Some(1),
+            Self::Hopeless | Self::Doomed => Some(3),
+            _ => None,
+        }
+    }
+}
+
+/// Does what its plan says. Whoever finds a newer run of its job in the ledger has no effect, and says that it succeeded:
+/// the server has to refuse that.
+#[job(
+    queue = "soak",
+    name = "work",
+    max_attempts = 100,
+    backoff = exponential("50ms", max = "400ms"),
+    retention = "2m",
+    derive(Clone, Debug),
+)]
+pub(crate) async fn work(plan: Plan, State(ledger): State<Ledger>, ctx: JobContext) -> Result<u64, JobError> {
+    let (id, fence) = (ctx.id(), ctx.fence());
+    ledger.note(id, fence, What::Begin).await?;
+    match plan {
+        Plan::Succeed { ms } => sleep(Duration::from_millis(ms)).await,
+        Plan::Flaky { failures } if ctx.failures() < failures => return Err(JobError::new("not yet")),
+        Plan::Panic { failures } if ctx.failures() < failures => panic!("a job panics, {MEANT}"),
+        Plan::Snooze { times } if ledger.snoozes(id).await? < times => {
+            ledger.note(id, fence, What::Snooze).await?;
+            return Err(JobError::snooze(Duration::from_millis(200)));
+        }
+        // On this thread, and not on one for blocking work.
+        Plan::Block { ms } => thread::sleep(Duration::from_millis(ms)),
+        Plan::FailLate if ctx.failures() == 0 => {
+            ledger.effect(id, fence).await?;
+            return Err(JobError::new("after the effect"));
+        }
+        Plan::Fatal => return Err(JobError::permanent("for good")),
+        Plan::Hopeless => return Err(JobError::new("never")),
+        Plan::Doomed => panic!("a job panics each time, {MEANT}"),
+        Plan::Flaky { .. } | Plan::Panic { .. } | Plan::Snooze { .. } | Plan::FailLate => {}
+    }
+    ledger.effect(id, fence).await?;
+    // So that a kill can come between the effect and the completion.
+    sleep(Duration::from_millis(5)).await;
+    ledger.note(id, fence, What::End).await?;
+    Ok(fence)
+}
+
+/// Hangs past its timeout in its first runs, and succeeds then.
+#[job(
+    queue = "soak",
+    name = "hang",
+    max_attempts = 100,
+    timeout = "400ms",
+    backoff = fixed("100ms"),
+    retention = "2m",
+    derive(Clone, Debug),
+)]
+pub(crate) async fn hang(times: u32, State(ledger): State<Ledger>, ctx: JobContext) -> Result<(), JobError> {
+    let (id, fence) = (ctx.id(), ctx.fence());
+    ledger.note(id, fence, What::Begin).await?;
+    if ctx.failures() < times {
+        pending::<()>().await;
+    }
+    ledger.effect(id, fence).await?;
+    ledger.note(id, fence, What::End).await?;
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! The ledger: a SQLite file into which all processes write what happens, in one order.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use emq::{JobId, Stats};
+use rusqlite::{Connection, TransactionBehavior, params};
+use tokio::task::{JoinError, spawn_blocking};
+
+/// `effects` has no key that could hide a doubled one: what keeps an effect from happening twice is `done` alone.
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS done (job TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS effects (job TEXT NOT NULL, fence INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, time INTEGER NOT NULL, job TEXT NOT NULL,
+        fence INTEGER NOT NULL, pid INTEGER NOT NULL, what TEXT NOT NULL);
+    CREATE INDEX IF NOT EXISTS events_of_a_job ON events (job);
+    CREATE TABLE IF NOT EXISTS strikes (time INTEGER NOT NULL, what TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS workers (pid INTEGER PRIMARY KEY, claimed INTEGER, lost INTEGER, stale INTEGER,
+        unsettled INTEGER, released INTEGER, dropped INTEGER, reconnects INTEGER);
+";
+
+/// Longer than a frozen worker can hold the lock of the file.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// What is noted of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Begin,
+    Snooze,
+    /// The effect was written.
+    Effect,
+    /// The effect of an earlier run was there.
+    FoundDone,
+    /// A newer run had begun, so there was no effect.
+    Overtaken,
+    End,
+}
+
+impl What {
+    const ALL: [Self; 6] = [Self::Begin, Self::Snooze, Self::Effect, Self::FoundDone, Self::Overtaken, Self::End];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Begin => "begin",
+            Self::Snooze => "snooze",
+            Self::Effect => "effect",
+            Self::FoundDone => "found done",
+            Self::Overtaken => "overtaken",
+            Self::End => "end",
+        }
+    }
+}
+
+/// One line of the ledger; `seq` is the order in which they were written, by whichever process.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) seq: i64,
+    pub(crate) time: i64,
+    pub(crate) job: String,
+    pub(crate) fence: u64,
+    pub(crate) pid: u32,
+    pub(crate) what: What,
+}
+
+/// What all workers counted, as far as they came to tell it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) workers: u64,
+    pub(crate) claimed: u64,
+    pub(crate) lost: u64,
+    pub(crate) stale: u64,
+    pub(crate) unsettled: u64,
+    pub(crate) released: u64,
+    pub(crate) dropped: u64,
+    pub(crate) reconnects: u64,
+}
+
+/// One process's connection to the ledger.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger {
+    db: Arc<Mutex<Connection>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LedgerError {
+    #[error("the ledger: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("the ledger was left: {0}")]
+    Stopped(#[from] JoinError),
+}
+
+impl Ledger {
+    /// Opens the file, and makes what isn't there yet.
+    pub(crate) fn open(path: &Path) -> Result<Self, LedgerError> {
+        let db = Connection::open(path)?;
+        db.busy_timeout(BUSY)?;
+        db.pragma_update(None, "journal_mode", "wal")?;
+        // A killed process loses nothing with that; only a power cut might.
+        db.pragma_update(None, "synchronous", "off")?;
+        db.execute_batch(SCHEMA)?;
+        Ok(Self { db: Arc::new(Mutex::new(db)) })
+    }
+
+    /// Notes something of a run.
+    pub(crate) async fn note(&self, id: JobId, fence: u64, what: What) -> Result<(), LedgerError> {
+        self.with(move |db| note(db, id, fence, what)).await
+    }
+
+    /// How often a job has snoozed.
+    pub(crate) async fn snoozes(&self, id: JobId) -> Result<u64, LedgerError> {
+        let count = "SELECT count(*) FROM events WHERE job = ? AND what = 'snooze'";
+        self.with(move |db| db.query_row(count, [id.as_str()], |row| row.get(0))).await
+    }
+
+    /// Has the effect of a job, unless it has been had, or a run with a newer token has begun.
+    pub(crate) async fn effect(&self, id: JobId, fence: u64) -> Result<(), LedgerError> {
+        self.with(move |db| {
+            let all = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let newest = "SELECT max(fence) FROM events WHERE job = ? AND what = 'begin'";
+            let newest: Option<u64> = all.query_row(newest, [id.as_str()], |row| row.get(0))?;
+            let what = if newest > Some(fence) {
+                What::Overtaken
+            } else if all.execute("INSERT INTO done (job) VALUES (?) ON CONFLICT DO NOTHING", [id.as_str()])? == 0 {
+                What::FoundDone
+            } else {
+                all.execute("INSERT INTO effects (job, fence) VALUES (?, ?)", params![id.as_str(), fence])?;
+                What::Effect
+            };
+            note(&all, id, fence, what)?;
+            all.commit()
+        })
+        .await
+    }
+
+    /// Notes what the driver did.
+    pub(crate) async fn strike(&self, what: String) -> Result<(), LedgerError> {
+        self.with(move |db| db.execute("INSERT INTO strikes (time, what) VALUES (?, ?)", params![now(), what])).await?;
+        Ok(())
+    }
+
+    /// Keeps what this worker has counted, as it may be killed before it can tell.
+    pub(crate) async fn tell(&self, stats: Stats) -> Result<(), LedgerError> {
+        let Stats { claimed, lost, stale, unsettled, released, dropped, reconnects, .. } = stats;
+        let tell = "INSERT OR REPLACE INTO workers VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+        self.with(move |db| {
+            let pid = std::process::id();
+            db.execute(tell, params![pid, claimed, lost, stale, unsettled, released, dropped, reconnects])
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Everything that was noted, in its order.
+    pub(crate) async fn events(&self) -> Result<Vec<Event>, LedgerError> {
+        self.with(|db| {
+            let mut rows = db.prepare("SELECT seq, time, job, fence, pid, what FROM events ORDER BY seq")?;
+            rows.query_map([], |row| {
+                let word: String = row.get(5)?;
+                let what = What::ALL.into_iter().find(|what| what.word() == word);
+                Ok(Event {
+                    seq: row.get(0)?,
+                    time: row.get(1)?,
+                    job: row.get(2)?,
+                    fence: row.get(3)?,
+                    pid: row.get(4)?,
+                    what: what.ok_or(rusqlite::Error::InvalidQuery)?,
+                })
+            })?
+            .collect()
+        })
+        .await
+    }
+
+    /// The jobs whose effect was had, once for each time.
+    pub(crate) async fn effects(&self) -> Result<Vec<String>, LedgerError> {
+        self.with(|db| db.prepare("SELECT job FROM effects")?.query_map([], |row| row.get(0))?.collect()).await
+    }
+
+    /// What the driver did, with its times.
+    pub(crate) async fn strikes(&self) -> Result<Vec<(i64, String)>, LedgerError> {
+        self.with(|db| {
+            let mut rows = db.prepare("SELECT time, what FROM strikes ORDER BY time")?;
+            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
+        .await
+    }
+
+    /// The sum of what the workers told.
+    pub(crate) async fn told(&self) -> Result<Told, LedgerError> {
+        let sums = "SELECT count(*), coalesce(sum(claimed), 0), coalesce(sum(lost), 0), coalesce(sum(stale), 0),
+            coalesce(sum(unsettled), 0), coalesce(sum(released), 0), coalesce(sum(dropped), 0),
+            coalesce(sum(reconnects), 0) FROM workers";
+        self.with(move |db| {
+            db.query_row(sums, [], |row| {
+                Ok(Told {
+                    workers: row.get(0)?,
+                    claimed: row.get(1)?,
+                    lost: row.get(2)?,
+                    stale: row.get(3)?,
+                    unsettled: row.get(4)?,
+                    released: row.get(5)?,
+                    dropped: row.get(6)?,
+                    reconnects: row.get(7)?,
+                })
+            })
+        })
+        .await
+    }
+
+    /// Uses the connection on a thread where it may wait.
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let db = Arc::clone(&self.db);
+        Ok(spawn_blocking(move || work(&mut db.lock().unwrap_or_else(PoisonError::into_inner))).await??)
+    }
+}
+
+fn note(db: &Connection, id: JobId, fence: u64, what: What) -> rusqlite::Result<()> {
+    let note = "INSERT INTO events (time, job, fence, pid, what) VALUES (?, ?, ?, ?, ?)";
+    db.execute(note, params![now(), id.as_str(), fence, std::process::id(), what.word()])?;
+    Ok(())
+}
+
+/// Unix ms.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seq, time, fence, pid, what, .. } = self;
+        write!(f, "{time} #{seq} token {fence} in process {pid}: {}", what.word())
+    }
+}

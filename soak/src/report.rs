@@ -1,0 +1,121 @@
+//! What is printed at the end.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::atomic::Ordering,
+    time::Duration,
+};
+
+use emq::JobId;
+
+use crate::{
+    book::{Book, Entry},
+    census::Census,
+    chaos::Strike,
+    ledger::{Event, Ledger, LedgerError, Told},
+    verdict::Verdict,
+    watch::Memory,
+};
+
+/// How many violations are printed with the history of their jobs.
+const SHOWN: usize = 20;
+
+/// Prints each violation, and what happened to its job meanwhile.
+pub(crate) async fn histories(
+    verdict: &Verdict,
+    ledger: &Ledger,
+    jobs: &HashMap<JobId, Entry>,
+) -> Result<(), LedgerError> {
+    let strikes = ledger.strikes().await?;
+    for violation in verdict.violations.iter().take(SHOWN) {
+        println!("soak: VIOLATION: {}", violation.what);
+        let Some(job) = &violation.job else { continue };
+        if let Some(entry) = job.parse().ok().and_then(|id: JobId| jobs.get(&id)) {
+            println!("    {job}: {entry:?}");
+        }
+        let events = verdict.events.get(job).map_or(&[][..], Vec::as_slice);
+        for line in history(events, &strikes) {
+            println!("    {line}");
+        }
+    }
+    if verdict.violations.len() > SHOWN {
+        println!("soak: and {} more", verdict.violations.len() - SHOWN);
+    }
+    Ok(())
+}
+
+/// The events of a job, and the strikes from five seconds before them until the last.
+fn history(events: &[Event], strikes: &[(i64, String)]) -> Vec<String> {
+    let (Some(first), Some(last)) = (events.first(), events.last()) else {
+        return vec!["it never ran".into()];
+    };
+    let meanwhile = strikes.iter().filter(|(time, _)| (first.time - 5_000..=last.time).contains(time));
+    let mut lines: Vec<(i64, String)> =
+        meanwhile.map(|(time, what)| (*time, format!("{time} strike: {what}"))).collect();
+    lines.extend(events.iter().map(|event| (event.time, event.to_string())));
+    lines.sort_by_key(|(time, _)| *time);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+pub(crate) struct Summary<'a> {
+    pub(crate) seed: u64,
+    pub(crate) took: Duration,
+    pub(crate) verdict: &'a Verdict,
+    pub(crate) book: &'a Book,
+    pub(crate) told: Told,
+    pub(crate) census: &'a Census,
+    pub(crate) strikes: &'a BTreeMap<Strike, u64>,
+    pub(crate) memory: Vec<Memory>,
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verdict, told, census, .. } = self;
+        let strikes: Vec<String> = self.strikes.iter().map(|(strike, times)| format!("{strike:?} {times}")).collect();
+        let waiting = verdict.counts.unfinished();
+        let lines: [(&str, u64, String); 16] = [
+            ("strikes", self.strikes.values().sum(), strikes.join(", ")),
+            ("accepted", verdict.accepted, String::new()),
+            ("duplicates", verdict.duplicates, "of a deduplication key".into()),
+            ("left unknown", self.book.unknown.load(Ordering::Relaxed), "and sent again under their ids".into()),
+            ("sent again", self.book.repeats.load(Ordering::Relaxed), "though accepted".into()),
+            ("done", verdict.counts.completed, String::new()),
+            ("dead", verdict.counts.dead, "as they were meant to be".into()),
+            ("waiting", waiting, String::new()),
+            ("runs", verdict.runs, format!("{} of them not the first of their job", verdict.repeated_runs)),
+            ("found done", verdict.found_done, "runs that found the effect of an earlier one".into()),
+            ("overtaken", verdict.overtaken, "effects withheld: a newer run had begun".into()),
+            ("begun late", verdict.late_begins, "runs that began after a newer one had".into()),
+            ("dropped in time", told.lost, "by workers that lost the lease, as far as they could tell".into()),
+            ("refused", told.stale, format!("late settlements; {} were given up", told.unsettled)),
+            (
+                "keys",
+                census.rows + census.results + census.nodes + census.others,
+                format!(
+                    "{} rows, {} results, {} nodes, {} others; {} claims noted",
+                    census.rows, census.results, census.nodes, census.others, census.claims
+                ),
+            ),
+            ("violations", verdict.violations.len() as u64, String::new()),
+        ];
+        writeln!(f, "soak: seed {}, {} s", self.seed, self.took.as_secs())?;
+        for (what, number, remark) in lines {
+            let line = format!("  {what:<16}{number:>8}   {remark}");
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        let Told { workers, claimed, released, reconnects, .. } = told;
+        writeln!(
+            f,
+            "  {workers} workers told of {claimed} claims, {released} jobs given back and {reconnects} reconnects"
+        )?;
+        if let (Some(first), Some(last)) = (self.memory.first(), self.memory.last()) {
+            writeln!(
+                f,
+                "  from the first look to the last: server {} to {} KiB, worker 0 {} to {} KiB",
+                first.server, last.server, first.old_worker, last.old_worker
+            )?;
+        }
+        Ok(())
+    }
+}

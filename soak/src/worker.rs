@@ -1,0 +1,92 @@
+//! A worker process.
+
+use std::{env, panic, path::Path, time::Duration};
+
+use emq::{BoxError, Client, Keep, Worker, WorkerHandle, shutdown_signal};
+use tokio::time::{interval, sleep, timeout};
+
+use crate::{
+    jobs::{HangJob, MEANT, WorkJob},
+    ledger::Ledger,
+};
+
+/// The variables of the environment that a worker is told by.
+pub(crate) const URL: &str = "EMQ_SOAK_URL";
+pub(crate) const LEDGER: &str = "EMQ_SOAK_LEDGER";
+
+/// Short, so that the jobs of a killed worker are soon given to another.
+pub(crate) const LEASE: Duration = Duration::from_millis(1_500);
+const BEAT: Duration = Duration::from_millis(150);
+const CONCURRENCY: usize = 16;
+
+/// How long a worker tries to connect while everything is broken.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Works until it is told to end, or killed.
+pub(crate) async fn run() -> Result<(), BoxError> {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |panicked| {
+        let message = panicked.payload();
+        let message = message.downcast_ref::<String>().map(String::as_str).or(message.downcast_ref::<&str>().copied());
+        if !message.is_some_and(|message| message.ends_with(MEANT)) {
+            before(panicked);
+        }
+    }));
+    let ledger = Ledger::open(Path::new(&env::var(LEDGER)?))?;
+    let url = env::var(URL)?;
+    tokio::select! {
+        ended = work(&url, &ledger) => ended,
+        // For one that hasn't come to work yet; what works ends by the same signal, in its own time.
+        () = async { shutdown_signal().await; sleep(Duration::from_secs(20)).await } => Err("it didn't end".into()),
+    }
+}
+
+async fn work(url: &str, ledger: &Ledger) -> Result<(), BoxError> {
+    let client = connect(url).await?;
+    let worker = Worker::builder(&client)
+        .state(ledger.clone())
+        .register::<WorkJob>()
+        .register::<HangJob>()
+        .concurrency(CONCURRENCY)
+        .lease(LEASE)
+        .beat(BEAT)
+        .grace(Duration::from_secs(2))
+        // However often a worker dies under a job, the job isn't to blame here.
+        .max_stalled(None)
+        .keep_dead(Keep { count: 1_000_000, ..Keep::default() })
+        .build()?;
+    let notes = tokio::spawn(tell(worker.handle(), ledger.clone()));
+    let stats = worker.run_until(shutdown_signal()).await?;
+    notes.abort();
+    ledger.tell(stats).await?;
+    // What is returned at the end is nothing that the soak waits for.
+    let _ = timeout(Duration::from_secs(5), client.close()).await;
+    Ok(())
+}
+
+/// Connects, through whatever is done to the connection meanwhile.
+async fn connect(url: &str) -> Result<Client, BoxError> {
+    let tries = async {
+        loop {
+            match builder(url).connect().await {
+                Ok(client) => return client,
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        }
+    };
+    Ok(timeout(PATIENCE, tries).await.map_err(|_| "no connection in a minute")?)
+}
+
+/// A client that waits for no answer for long: some never come.
+pub(crate) fn builder(url: &str) -> emq::ClientBuilder {
+    Client::builder(url).connect_timeout(Duration::from_secs(1)).command_timeout(Duration::from_secs(1))
+}
+
+async fn tell(worker: WorkerHandle, ledger: Ledger) {
+    let mut beat = interval(Duration::from_millis(500));
+    loop {
+        beat.tick().await;
+        // It is told again.
+        let _ = ledger.tell(worker.stats()).await;
+    }
+}
