@@ -3,7 +3,10 @@
 use std::{env, panic, path::Path, time::Duration};
 
 use emq::{BoxError, Client, Keep, Worker, WorkerHandle, shutdown_signal};
-use tokio::time::{interval, sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{interval, sleep, timeout},
+};
 
 use crate::{
     jobs::{HangJob, MEANT, WorkJob},
@@ -34,16 +37,30 @@ pub(crate) async fn run() -> Result<(), BoxError> {
     }));
     let ledger = Ledger::open(Path::new(&env::var(LEDGER)?))?;
     let url = env::var(URL)?;
-    tokio::select! {
-        ended = work(&url, &ledger) => ended,
-        // For one that hasn't come to work yet; what works ends by the same signal, in its own time.
-        () = async { shutdown_signal().await; sleep(Duration::from_secs(20)).await } => Err("it didn't end".into()),
-    }
+    // From the very start, and once: a signal is told to those alone who wait for it when it comes.
+    let (told, stop) = watch::channel(false);
+    tokio::spawn(async move {
+        shutdown_signal().await;
+        told.send_replace(true);
+        told.closed().await;
+    });
+    let client = tokio::select! {
+        client = connect(&url) => client?,
+        () = told_to(stop.clone()) => return Ok(()),
+    };
+    work(&client, &ledger, stop).await?;
+    // What is under way then is nothing that the soak waits for.
+    let _ = timeout(Duration::from_secs(5), client.close()).await;
+    Ok(())
 }
 
-async fn work(url: &str, ledger: &Ledger) -> Result<(), BoxError> {
-    let client = connect(url).await?;
-    let worker = Worker::builder(&client)
+async fn told_to(mut stop: watch::Receiver<bool>) {
+    // An error means that nobody is left to tell it.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+async fn work(client: &Client, ledger: &Ledger, stop: watch::Receiver<bool>) -> Result<(), BoxError> {
+    let worker = Worker::builder(client)
         .state(ledger.clone())
         .register::<WorkJob>()
         .register::<HangJob>()
@@ -56,11 +73,9 @@ async fn work(url: &str, ledger: &Ledger) -> Result<(), BoxError> {
         .keep_dead(Keep { count: 1_000_000, ..Keep::default() })
         .build()?;
     let notes = tokio::spawn(tell(worker.handle(), ledger.clone()));
-    let stats = worker.run_until(shutdown_signal()).await?;
+    let stats = worker.run_until(told_to(stop)).await?;
     notes.abort();
     ledger.tell(stats).await?;
-    // What is returned at the end is nothing that the soak waits for.
-    let _ = timeout(Duration::from_secs(5), client.close()).await;
     Ok(())
 }
 
