@@ -25,11 +25,13 @@ pub(crate) struct Entry {
 pub(crate) struct Book {
     jobs: Mutex<HashMap<JobId, Entry>>,
     duplicates: Mutex<Vec<(String, JobId)>>,
-    violations: Mutex<Vec<String>>,
+    violations: Mutex<Vec<(Option<JobId>, String)>>,
     /// How often an enqueue was left unknown, and sent again under its id.
     pub(crate) unknown: AtomicU64,
     /// How often the server was sent a job again that it had accepted.
     pub(crate) repeats: AtomicU64,
+    /// How many writes under old tokens were refused.
+    pub(crate) haunted: AtomicU64,
     /// No more than is there.
     pub(crate) full: AtomicBool,
     /// No more at all.
@@ -49,7 +51,12 @@ impl Book {
 
     pub(crate) fn violation(&self, what: String) {
         eprintln!("soak: VIOLATION: {what}");
-        lock(&self.violations).push(what);
+        lock(&self.violations).push((None, what));
+    }
+
+    pub(crate) fn violation_of(&self, id: JobId, what: String) {
+        eprintln!("soak: VIOLATION: {what}");
+        lock(&self.violations).push((Some(id), what));
     }
 
     pub(crate) fn jobs(&self) -> MutexGuard<'_, HashMap<JobId, Entry>> {
@@ -60,7 +67,7 @@ impl Book {
         lock(&self.duplicates).clone()
     }
 
-    pub(crate) fn violations(&self) -> Vec<String> {
+    pub(crate) fn violations(&self) -> Vec<(Option<JobId>, String)> {
         lock(&self.violations).clone()
     }
 

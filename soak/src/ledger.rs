@@ -153,6 +153,14 @@ impl Ledger {
         Ok(())
     }
 
+    /// Some jobs of late with a token of theirs after which a newer one has begun.
+    pub(crate) async fn overtaken(&self) -> Result<Vec<(String, u64)>, LedgerError> {
+        let overtaken = "SELECT job, min(fence) FROM events
+            WHERE what = 'begin' AND seq > (SELECT coalesce(max(seq), 0) - 1000 FROM events)
+            GROUP BY job HAVING min(fence) < max(fence) ORDER BY max(seq) DESC LIMIT 10";
+        self.with(|db| db.prepare(overtaken)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()).await
+    }
+
     /// Everything that was noted, in its order.
     pub(crate) async fn events(&self) -> Result<Vec<Event>, LedgerError> {
         self.with(|db| {

@@ -11,7 +11,8 @@
 //!
 //! * what was accepted is done or dead, and nothing waits;
 //! * the effect of each job that is to succeed is there once, and what is dead was meant to die, after just so many failures;
-//! * no token ran twice, and no effect was had under a token after a newer one had begun;
+//! * no token ran twice, no effect was had under a token after a newer one had begun, and whatever a ghost tried to write
+//!   under an old token was refused;
 //! * two jobs with one deduplication key were never there at once;
 //! * each key of the server is one that may be left.
 //!
@@ -20,12 +21,13 @@
 //! The seed decides on the strikes and the jobs; what the machine makes of them differs each time.
 //!
 //! Where to look: `run.rs` is a soak from beginning to end; `jobs.rs` the jobs; `producer.rs` and `book.rs` what is enqueued;
-//! `worker.rs` and `workers.rs` the worker processes; `chaos.rs` the driver; `ledger.rs` the SQLite file; `verdict.rs` and
+//! `worker.rs` and `workers.rs` the worker processes; `chaos.rs` the driver, and `ghost.rs` the ghost; `ledger.rs` the SQLite file; `verdict.rs` and
 //! `census.rs` the checks; `watch.rs` and `report.rs` what is printed.
 
 mod book;
 mod census;
 mod chaos;
+mod ghost;
 mod jobs;
 mod ledger;
 mod producer;

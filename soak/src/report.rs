@@ -74,7 +74,7 @@ impl fmt::Display for Summary<'_> {
         let Self { verdict, told, census, .. } = self;
         let strikes: Vec<String> = self.strikes.iter().map(|(strike, times)| format!("{strike:?} {times}")).collect();
         let waiting = verdict.counts.unfinished();
-        let lines: [(&str, u64, String); 16] = [
+        let lines: [(&str, u64, String); 17] = [
             ("strikes", self.strikes.values().sum(), strikes.join(", ")),
             ("accepted", verdict.accepted, String::new()),
             ("duplicates", verdict.duplicates, "of a deduplication key".into()),
@@ -89,6 +89,7 @@ impl fmt::Display for Summary<'_> {
             ("begun late", verdict.late_begins, "runs that began after a newer one had".into()),
             ("dropped in time", told.lost, "by workers that lost the lease, as far as they could tell".into()),
             ("refused", told.stale, format!("late settlements; {} were given up", told.unsettled)),
+            ("ghosts", self.book.haunted.load(Ordering::Relaxed), "writes under old tokens, all refused".into()),
             (
                 "keys",
                 census.rows + census.results + census.nodes + census.others,

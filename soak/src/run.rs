@@ -17,6 +17,7 @@ use crate::{
     book::Book,
     census,
     chaos::Chaos,
+    ghost::Ghost,
     ledger::Ledger,
     producer::Producer,
     report::{self, Summary},
@@ -66,6 +67,8 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     let mut chaos = Chaos::new(Arc::clone(&server), proxies, workers, ledger.clone(), Arc::clone(&book), seed);
     let throttle = tokio::spawn(watch::throttle(client.clone(), Arc::clone(&book)));
 
+    let ghost = tokio::spawn(Ghost::new(&client, Ledger::open(&path)?, Arc::clone(&book), seed)?.run());
+
     let mut memory = Vec::new();
     watch::head();
     let mut next_line = begun + LINE_EVERY;
@@ -84,6 +87,7 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     }
     let drained = drain(&client).await;
     throttle.abort();
+    ghost.abort();
     memory.push(look(begun, &book, &client, &server, &chaos).await);
     let Chaos { workers, done, .. } = chaos;
     workers.stop(&book).await;

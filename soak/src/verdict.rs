@@ -48,8 +48,8 @@ impl Verdict {
         verdict.fates(book, &effects, &dead);
         verdict.runs();
         verdict.keys(book);
-        for what in book.violations() {
-            verdict.add(None, what);
+        for (id, what) in book.violations() {
+            verdict.add(id.as_ref().map(JobId::as_str), what);
         }
         if verdict.events.keys().any(|job| job.parse::<JobId>().is_err()) {
             verdict.add(None, "the ledger has a job whose id is none".into());
