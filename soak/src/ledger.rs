@@ -234,9 +234,12 @@ fn note(db: &Connection, id: JobId, fence: u64, what: What) -> rusqlite::Result<
     Ok(())
 }
 
-/// Unix ms.
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    unix_ms(SystemTime::now())
+}
+
+pub(crate) fn unix_ms(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 

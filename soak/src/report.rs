@@ -7,13 +7,14 @@ use std::{
     time::Duration,
 };
 
-use emq::JobId;
+use emq::{BoxError, Client, JobId};
 
 use crate::{
     book::{Book, Entry},
     census::Census,
     chaos::Strike,
-    ledger::{Event, Ledger, LedgerError, Told},
+    jobs::QUEUE,
+    ledger::{Event, Ledger, Told, unix_ms},
     verdict::Verdict,
     watch::Memory,
 };
@@ -26,17 +27,22 @@ pub(crate) async fn histories(
     verdict: &Verdict,
     ledger: &Ledger,
     jobs: &HashMap<JobId, Entry>,
-) -> Result<(), LedgerError> {
-    let strikes = ledger.strikes().await?;
+    client: &Client,
+) -> Result<(), BoxError> {
+    let (queue, strikes) = (client.queue(QUEUE)?, ledger.strikes().await?);
     for violation in verdict.violations.iter().take(SHOWN) {
         println!("soak: VIOLATION: {}", violation.what);
-        let Some(job) = &violation.job else { continue };
-        if let Some(entry) = job.parse().ok().and_then(|id: JobId| jobs.get(&id)) {
-            println!("    {job}: {entry:?}");
+        let Some(id) = violation.job.as_ref().and_then(|job| job.parse::<JobId>().ok()) else { continue };
+        match jobs.get(&id) {
+            Some(entry) => println!("    {id} was enqueued: {entry:?}"),
+            None => println!("    {id} was never enqueued, as far as the producers know"),
         }
-        let events = verdict.events.get(job).map_or(&[][..], Vec::as_slice);
-        for line in history(events, &strikes) {
+        for line in history(id, verdict.events.get(id.as_str()).map_or(&[], Vec::as_slice), &strikes) {
             println!("    {line}");
+        }
+        match queue.get(id).await? {
+            Some(stored) => println!("    at the end the server has {stored:?}"),
+            None => println!("    at the end the server doesn't know it"),
         }
     }
     if verdict.violations.len() > SHOWN {
@@ -45,14 +51,13 @@ pub(crate) async fn histories(
     Ok(())
 }
 
-/// The events of a job, and the strikes from five seconds before them until the last.
-fn history(events: &[Event], strikes: &[(i64, String)]) -> Vec<String> {
-    let (Some(first), Some(last)) = (events.first(), events.last()) else {
-        return vec!["it never ran".into()];
-    };
-    let meanwhile = strikes.iter().filter(|(time, _)| (first.time - 5_000..=last.time).contains(time));
-    let mut lines: Vec<(i64, String)> =
-        meanwhile.map(|(time, what)| (*time, format!("{time} strike: {what}"))).collect();
+/// The events of a job, and the strikes since shortly before it was minted until its last event, or for a while.
+fn history(id: JobId, events: &[Event], strikes: &[(i64, String)]) -> Vec<String> {
+    let minted = unix_ms(id.minted_at());
+    let last = events.last().map_or(minted + 10_000, |event| event.time);
+    let meanwhile = strikes.iter().filter(|(time, _)| (minted - 5_000..=last).contains(time));
+    let mut lines: Vec<_> = meanwhile.map(|(time, what)| (*time, format!("{time} strike: {what}"))).collect();
+    lines.push((minted, format!("{minted} it was minted")));
     lines.extend(events.iter().map(|event| (event.time, event.to_string())));
     lines.sort_by_key(|(time, _)| *time);
     lines.into_iter().map(|(_, line)| line).collect()
@@ -81,7 +86,7 @@ impl fmt::Display for Summary<'_> {
             ("left unknown", self.book.unknown.load(Ordering::Relaxed), "and sent again under their ids".into()),
             ("sent again", self.book.repeats.load(Ordering::Relaxed), "though accepted".into()),
             ("done", verdict.counts.completed, String::new()),
-            ("dead", verdict.counts.dead, "as they were meant to be".into()),
+            ("dead", verdict.counts.dead, String::new()),
             ("waiting", waiting, String::new()),
             ("runs", verdict.runs, format!("{} of them not the first of their job", verdict.repeated_runs)),
             ("found done", verdict.found_done, "runs that found the effect of an earlier one".into()),
@@ -89,7 +94,7 @@ impl fmt::Display for Summary<'_> {
             ("begun late", verdict.late_begins, "runs that began after a newer one had".into()),
             ("dropped in time", told.lost, "by workers that lost the lease, as far as they could tell".into()),
             ("refused", told.stale, format!("late settlements; {} were given up", told.unsettled)),
-            ("ghosts", self.book.haunted.load(Ordering::Relaxed), "writes under old tokens, all refused".into()),
+            ("ghosts", self.book.haunted.load(Ordering::Relaxed), "writes under old tokens that were refused".into()),
             (
                 "keys",
                 census.rows + census.results + census.nodes + census.others,

@@ -111,8 +111,8 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     for why in growth(&memory) {
         verdict.add(None, why);
     }
+    report::histories(&verdict, &ledger, &jobs, &client).await?;
     client.close().await;
-    report::histories(&verdict, &ledger, &jobs).await?;
     let took = begun.elapsed();
     print!("{}", Summary { seed, took, verdict: &verdict, book: &book, told, census: &census, strikes: &done, memory });
     Ok(verdict.violations.is_empty())
