@@ -9,8 +9,8 @@ use std::{
 use emq::{BoxError, Client};
 use support::{Proxy, Server};
 use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep},
+    task::{JoinError, JoinSet},
+    time::{Instant, sleep, timeout},
 };
 
 use crate::{
@@ -29,6 +29,9 @@ use crate::{
 
 /// How many producers there are; the last goes through a proxy.
 const PRODUCERS: u64 = 4;
+
+/// How many jobs there have to be at least; a slow machine has ten times as many.
+const LEAST_PER_SECOND: u64 = 5;
 
 /// How long what is left may take at the end.
 const DRAIN: Duration = Duration::from_secs(120);
@@ -82,8 +85,8 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     ledger.strike("the end".into()).await?;
     book.over.store(true, Ordering::Relaxed);
     chaos.stop().await;
-    while let Some(ended) = producers.join_next().await {
-        ended?;
+    if timeout(DRAIN, all_end(&mut producers)).await.map_err(|_| "an enqueue is still unknown")?.is_err() {
+        book.violation("a producer panicked".into());
     }
     let drained = drain(&client).await;
     throttle.abort();
@@ -108,6 +111,10 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     for why in &census.violations {
         verdict.add(None, why.clone());
     }
+    // Else it would pass for a soak that nothing came through.
+    if verdict.accepted < LEAST_PER_SECOND * time.as_secs() {
+        verdict.add(None, format!("no more than {} jobs came through", verdict.accepted));
+    }
     for why in growth(&memory) {
         verdict.add(None, why);
     }
@@ -122,6 +129,13 @@ async fn look(begun: Instant, book: &Book, client: &Client, server: &Server, cha
     let memory = watch::measure(server.port(), chaos.workers.pids().first().copied()).await;
     watch::line(begun, book, client, memory).await;
     memory
+}
+
+async fn all_end(producers: &mut JoinSet<()>) -> Result<(), JoinError> {
+    while let Some(ended) = producers.join_next().await {
+        ended?;
+    }
+    Ok(())
 }
 
 /// Waits until nothing is left to do; `false` if that takes too long.
