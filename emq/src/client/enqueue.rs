@@ -204,16 +204,14 @@ pub(super) enum Outcome {
 /// Reads the answer to one job. `minted`: its id was minted for this very call, so nobody else can rightly have it.
 pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &Admitted, at: usize) -> Outcome {
     let Some(admit) = admission.admits.get(at) else { return Outcome::Collided };
-    let ours = |theirs: &Option<String>| minted && admission.repeated && theirs.as_deref() == nonce;
+    let is_repeat = minted && admission.repeated;
     match admit {
         Admit::Enqueued => Outcome::Ended(Ok(Ticket::new(item.id, Admission::Enqueued))),
         Admit::Duplicate { of, .. } if *of != item.id => {
             Outcome::Ended(Ok(Ticket::new(item.id, Admission::Duplicate(*of))))
         }
         // The first try was carried out, and only its reply was lost. If the job has ended since, its nonce is gone.
-        Admit::Duplicate { nonce: theirs, .. }
-            if ours(theirs) || (minted && admission.repeated && theirs.is_none()) =>
-        {
+        Admit::Duplicate { nonce: theirs, .. } if is_repeat && (theirs.is_none() || theirs.as_deref() == nonce) => {
             Outcome::Ended(Ok(Ticket::new(item.id, Admission::Enqueued)))
         }
         Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => Outcome::Collided,

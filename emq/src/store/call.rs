@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use fred::{interfaces::LuaInterface as _, types::Value};
+use fred::{
+    interfaces::{ClientLike as _, LuaInterface as _},
+    types::{CustomCommand, Key, Value},
+};
 use tokio::time::Instant;
 
 use super::{
     connection::Connection,
     error::{CallError, classify},
+    keys::slot,
     script::{Invocation, MAX_WAIT},
 };
 
@@ -52,6 +56,14 @@ impl Connection {
             tokio::time::sleep_until((now + pause).min(deadline)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Sends a plain command once, for what is no transition: nothing is lost if it isn't carried out.
+    pub(super) async fn command(&self, name: &'static str, key: &Key, args: &[&str]) -> Result<(), CallError> {
+        self.check_usable()?;
+        let command = CustomCommand::new_static(name, slot(key.as_bytes()), false);
+        let args = std::iter::once(key.as_bytes().into()).chain(args.iter().map(|arg| Value::from(*arg))).collect();
+        self.client().custom::<Value, Value>(command, args).await.map(drop).map_err(classify)
     }
 
     async fn send(&self, invocation: &Invocation) -> Result<Value, CallError> {

@@ -197,13 +197,7 @@ impl Store {
 
     /// Forgets what a worker that leaves has claimed last.
     pub(crate) async fn forget_claims(&self, worker: &str) -> Result<(), CallError> {
-        use fred::interfaces::ClientLike as _;
-        let slot = fred::types::ClusterHash::Custom(fred::util::redis_keyslot(self.keys.claims.as_bytes()));
-        let command = fred::types::CustomCommand::new_static("HDEL", slot, false);
-        let args: Vec<fred::types::Value> = vec![self.keys.claims.as_bytes().into(), worker.into()];
-        self.connection.check_usable()?;
-        let reply: Result<i64, _> = self.connection.client().custom(command, args).await;
-        reply.map(drop).map_err(super::error::classify)
+        self.connection.command("HDEL", &self.keys.claims, &[worker]).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! The spelling of every key. Nothing else in the crate knows it.
 
-use fred::types::Key;
+use fred::types::{ClusterHash, Key};
 
 use crate::job::{JobId, QueueName};
 
@@ -57,6 +57,11 @@ impl Keys {
     pub(super) fn result(&self, id: JobId) -> Key {
         format!("{}job:{id}:result", self.prefix).into()
     }
+}
+
+/// Where in a cluster a plain command on this key goes: fred ignores its other ways to say so.
+pub(super) fn slot(key: &[u8]) -> ClusterHash {
+    ClusterHash::Custom(fred::util::redis_keyslot(key))
 }
 
 /// What the server speaks; claimed by the first peer that connects.

@@ -3,12 +3,12 @@
 use fred::{
     clients::Client,
     interfaces::ClientLike as _,
-    types::{ClusterHash, CustomCommand, Value},
+    types::{CustomCommand, Value},
 };
 
 use super::{
     error::{CallError, ConnectError, classify},
-    keys::VERSION,
+    keys::{VERSION, slot},
     reply::unexpected,
 };
 
@@ -80,9 +80,8 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 }
 
 async fn command(client: &Client, name: &'static str, args: &[&str]) -> Result<Value, CallError> {
-    let slot = ClusterHash::Custom(fred::util::redis_keyslot(VERSION.as_bytes()));
     let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-    client.custom(CustomCommand::new_static(name, slot, false), args).await.map_err(classify)
+    client.custom(CustomCommand::new_static(name, slot(VERSION.as_bytes()), false), args).await.map_err(classify)
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@ use std::{sync::Arc, time::Duration};
 
 use fred::{
     interfaces::ClientLike as _,
-    types::{ClientUnblockFlag, ClusterHash, CustomCommand, Key, Value, config::Options},
+    types::{ClientUnblockFlag, CustomCommand, Key, Value, config::Options},
 };
 
 use super::{
     Store,
     connection::{Connection, Settings},
     error::{CallError, ConnectError, classify},
+    keys::slot,
 };
 
 /// How much longer than the server the client waits for the end of a blocking call, before it takes the link for mute.
@@ -32,10 +33,7 @@ impl Store {
 
     /// Sets the marker again after it was taken by a worker that has no use for it, so that another one wakes.
     pub(crate) async fn wake_another(&self) -> Result<(), CallError> {
-        let command = CustomCommand::new_static("ZADD", slot(&self.keys.marker), false);
-        let args: Vec<Value> = vec![self.keys.marker.as_bytes().into(), "0".into(), "0".into()];
-        self.connection.check_usable()?;
-        self.connection.client().custom::<Value, _>(command, args).await.map(drop).map_err(classify)
+        self.connection.command("ZADD", &self.keys.marker, &["0", "0"]).await
     }
 }
 
@@ -45,7 +43,7 @@ impl Waiter {
     pub(crate) async fn wait(&self, longest: Duration) -> Result<bool, CallError> {
         let longest = longest.max(Duration::from_millis(10));
         let options = Options { timeout: Some(longest + PATIENCE), ..Options::default() };
-        let command = CustomCommand::new_static("BZPOPMIN", slot(&self.marker), true);
+        let command = CustomCommand::new_static("BZPOPMIN", slot(self.marker.as_bytes()), true);
         let args: Vec<Value> = vec![self.marker.as_bytes().into(), format!("{:.3}", longest.as_secs_f64()).into()];
         let reply: Result<Value, _> = self.connection.client().with_options(&options).custom(command, args).await;
         match reply {
@@ -72,8 +70,4 @@ impl Waiter {
     pub(crate) fn reconnects(&self) -> u64 {
         self.connection.reconnects()
     }
-}
-
-fn slot(key: &Key) -> ClusterHash {
-    ClusterHash::Custom(fred::util::redis_keyslot(key.as_bytes()))
 }

@@ -132,7 +132,7 @@ fn the_access_list_in_the_document_names_every_command() {
     }
     for file in ["claim", "server", "wait"] {
         let code = caller(file);
-        for start in ["new_static(\"", "command(client, \""] {
+        for start in ["new_static(\"", ".command(\"", "command(client, \""] {
             let names = code.split(start).skip(1).filter_map(|rest| rest.split('"').next());
             needed.extend(names.map(str::to_lowercase));
         }
