@@ -21,7 +21,7 @@
 -- -1; how many ids without a row were dropped; how many jobs had expired; then per job its id, token, payload, name,
 -- failures, stalled, max_attempts, headers, group.
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/ending, lib/turns
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending, lib/turns
 
 local rows, pending, active, schedule, dead, marker, meta, claims, keys, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -31,10 +31,10 @@ local deadline = time + lease
 
 local function read(id)
   return read_row(rows, id, 'payload', 'name', 'failures', 'stalled', 'max_attempts', 'headers', 'group', 'reaped',
-    'settled', 'expires', 'did')
+    'settled', 'expires', 'did', 'cancel')
 end
 
-local jobs, expired, dropped = {}, {}, 0
+local jobs, expired, cancelled, dropped = {}, {}, {}, 0
 local function hand(id, token, row)
   jobs[#jobs + 1] = { id, token, row[2] or '', row[3], row[4], row[5], row[6], row[7], row[8] }
 end
@@ -65,6 +65,8 @@ local function take(line, want)
       line.ids[#line.ids + 1] = id
       if not row then
         dropped = dropped + 1
+      elseif row[13] then
+        cancelled[#cancelled + 1] = { id = id, key = row[12], retention = row[13] }
       elseif row[11] and count(row[1]) == 0 and count(row[11]) <= time then
         expired[#expired + 1] = { id = id, key = row[12] }
       else
@@ -117,6 +119,7 @@ local function claim_new()
   local fetched = #lanes
   local turns = in_turn(lanes, length, { place = pending, from = 0 }, math.min(n, room), settings[5], take)
   if #expired > 0 then check_sets(dead) end
+  if #cancelled > 0 then check_sets(root .. 'done') end
   for _, line in ipairs(lines) do redis.call('ZREM', line.place, unpack(line.ids)) end
   if fetched > 0 then
     turn_ring(root, lanes, fetched, turns, time)
@@ -127,6 +130,8 @@ local function claim_new()
     redis.call('HSET', rows .. job.id, 'state', 'dead', 'last_error', 'expired')
     to_dead(dead, keys, failed, events, job.id, job.key, time)
   end
+  -- Asked for while a worker held the job; our own transitions see to it when it goes back.
+  for _, job in ipairs(cancelled) do to_cancelled(root, job.id, job.key, job.retention) end
   room = room - #taken
 end
 

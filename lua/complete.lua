@@ -16,24 +16,25 @@
 -- ARGV[3] retention  ms
 -- ARGV[4] result     encoded, or empty for none
 --
--- OK     the job is done
--- STALE  the token doesn't hold the job; nothing was written
--- GONE   there is no such job; nothing was written
--- DONE   this call has been carried out before; nothing was written
+-- OK         the job is done
+-- STALE      the token doesn't hold the job; nothing was written
+-- GONE       there is no such job; nothing was written
+-- DONE       this call has been carried out before; nothing was written
+-- CANCELLED  the job was cancelled and is gone; nothing was written
 --
 -- The score in `done` is in whole ms. Its fraction is made from the token, for there is no row any more that could tell
 -- the completion that comes again from one of a worker that had lost the job.
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/fence, lib/ending
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending, lib/fence
 
 local row, logs, result_key, active, pending, done, keys, completed, events, marker, root = unpack(KEYS)
 local id, token, retention, result = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
--- Never 0, which is what the markers have that aren't of a completion; 10 bits are exact beside the ms.
-local mark = (count(token) % 1023 + 1) / 1024
+-- Never what the markers have that aren't of a completion, see `lib/marks`; 10 bits are exact beside the ms.
+local mark = (count(token) % 1022 + 1) / 1024
 
 local remembered = tonumber(redis.call('ZSCORE', done, id))
-local job, refusal = fence(row, active, id, token)
+local job, refusal = fence(row, active, root, id, token)
 if not job then
   if refusal == 'GONE' and remembered then return remembered % 1 == mark and 'DONE' or 'STALE' end
   return refusal

@@ -1,6 +1,6 @@
 -- revive: bring a dead letter back to its waiting place with a fresh budget.
 --
--- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures, stalled and expires removed
+-- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures, stalled, expires and cancel removed
 -- KEYS[2] dead     emq:{q}:dead      zset    member removed
 -- KEYS[3] pending  emq:{q}:pending   zset    member added, if the job has no lane
 -- KEYS[4] marker   emq:{q}:marker    zset    set
@@ -31,7 +31,7 @@ local holder = key and redis.pcall('GET', keys .. key)
 local free = key and not (type(holder) == 'string' and read_row(rows, holder))
 
 redis.call('ZREM', dead, id)
-redis.call('HDEL', row, 'failures', 'stalled', 'expires')
+redis.call('HDEL', row, 'failures', 'stalled', 'expires', 'cancel')
 redis.call('HSET', row, 'state', 'pending', 'settled', 'revive')
 if free then redis.call('SET', keys .. key, id) end
 to_waiting(pending, root, marker, id, field[1], field[4])

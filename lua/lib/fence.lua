@@ -1,13 +1,22 @@
 -- The job that this token holds: where it stands, 'active', or 'waiting' if its lease ran out and the reaper put it back
 -- but nobody has claimed it since; and what of its row the transitions need. For any other caller nil, the refusal, and
 -- how this token settled.
-local function fence(row, active, id, token)
-  local field = redis.call('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did')
-  if not field[1] and redis.call('EXISTS', row) == 0 then return nil, 'GONE' end
+local function fence(row, active, root, id, token)
+  local field = redis.call('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did', 'cancel')
+  if not field[1] and redis.call('EXISTS', row) == 0 then
+    return nil, was_cancelled(root .. 'done', id) and 'CANCELLED' or 'GONE'
+  end
   if field[1] ~= token then return nil, 'STALE' end
   local is_active = redis.call('ZSCORE', active, id)
   if not is_active and field[2] ~= token then return nil, 'STALE', field[3] end
-  return { id = id, where = is_active and 'active' or 'waiting', lane = field[4], priority = field[5], key = field[6] }
+  return {
+    id = id,
+    where = is_active and 'active' or 'waiting',
+    lane = field[4],
+    priority = field[5],
+    key = field[6],
+    cancel = field[7],
+  }
 end
 
 -- Takes the job from where its holder had it, and frees what it held there. ZREM is allowed on a server that is out of

@@ -1,5 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
+use tokio::sync::OnceCell;
+
 use super::{Client, Inner, TraceContext};
 use crate::store::{ConnectError, Connection, NODE_TTL, Node, Settings};
 
@@ -176,6 +178,6 @@ impl ClientBuilder {
             Some(number) => Node::configured(number),
             None => Node::leased(&connection, node_ttl).await?,
         };
-        Ok(Client { inner: Arc::new(Inner { connection, node, max_payload, trace_context }) })
+        Ok(Client { inner: Arc::new(Inner { connection, node, max_payload, trace_context, subscriber: OnceCell::new() }) })
     }
 }

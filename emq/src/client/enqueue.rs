@@ -197,17 +197,17 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
-    async fn send(self) -> Result<Ticket, EnqueueError> {
+    async fn send(self) -> Result<Ticket<J>, EnqueueError> {
         let Self { client, draft } = self;
-        let store = client.store(draft.queue_name()?);
+        let queue = client.queue_of(draft.queue_name()?);
         let minted = !draft.has_id();
         let mut item = draft.encode(&client, client.mint())?;
         for _ in 0..MAX_MINTS {
             let (_, nonce) = client.node().identity();
-            let admission = store.enqueue(nonce, std::slice::from_ref(&item)).await;
+            let admission = queue.store().enqueue(nonce, std::slice::from_ref(&item)).await;
             let admission = admission.map_err(|source| EnqueueError::Call { id: item.id, source })?;
             match read(&item, minted, nonce, &admission, 0) {
-                Outcome::Ended(outcome) => return outcome,
+                Outcome::Ended(entered) => return entered.map(|entered| Ticket::new(entered, queue)),
                 Outcome::Collided => item.id = client.mint(),
             }
         }
@@ -216,7 +216,7 @@ impl<J: Job> Enqueue<J> {
 }
 
 impl<J: Job> IntoFuture for Enqueue<J> {
-    type Output = Result<Ticket, EnqueueError>;
+    type Output = Result<Ticket<J>, EnqueueError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -224,9 +224,16 @@ impl<J: Job> IntoFuture for Enqueue<J> {
     }
 }
 
+/// The id of a job as it was sent, and whether that made a new job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entered {
+    pub(super) id: JobId,
+    pub(super) outcome: Admission,
+}
+
 /// What an answer means for one job.
 pub(super) enum Outcome {
-    Ended(Result<Ticket, EnqueueError>),
+    Ended(Result<Entered, EnqueueError>),
     /// Another client has minted the same id: it has to be minted anew.
     Collided,
 }
@@ -235,17 +242,16 @@ pub(super) enum Outcome {
 pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &Admitted, at: usize) -> Outcome {
     let Some(admit) = admission.admits.get(at) else { return Outcome::Collided };
     let is_repeat = minted && admission.repeated;
+    let entered = |outcome| Outcome::Ended(Ok(Entered { id: item.id, outcome }));
     match admit {
-        Admit::Enqueued => Outcome::Ended(Ok(Ticket::new(item.id, Admission::Enqueued))),
-        Admit::Duplicate { of, .. } if *of != item.id => {
-            Outcome::Ended(Ok(Ticket::new(item.id, Admission::Duplicate(*of))))
-        }
+        Admit::Enqueued => entered(Admission::Enqueued),
+        Admit::Duplicate { of, .. } if *of != item.id => entered(Admission::Duplicate(*of)),
         // The first try was carried out, and only its reply was lost. If the job has ended since, its nonce is gone.
         Admit::Duplicate { nonce: theirs, .. } if is_repeat && (theirs.is_none() || theirs.as_deref() == nonce) => {
-            Outcome::Ended(Ok(Ticket::new(item.id, Admission::Enqueued)))
+            entered(Admission::Enqueued)
         }
         Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => Outcome::Collided,
-        Admit::Duplicate { of, .. } => Outcome::Ended(Ok(Ticket::new(item.id, Admission::Duplicate(*of)))),
+        Admit::Duplicate { of, .. } => entered(Admission::Duplicate(*of)),
         Admit::Conflict { with, .. } => Outcome::Ended(Err(EnqueueError::Conflict { id: *with })),
     }
 }
@@ -289,8 +295,8 @@ mod tests {
         let id = Minted::next(0).0;
         for nonce in [None, Some("a")] {
             let outcome = read(&item(id), true, nonce, &duplicate(id, nonce, true), 0);
-            let Outcome::Ended(Ok(ticket)) = outcome else { panic!("an error") };
-            assert_eq!(ticket.outcome(), Admission::Enqueued);
+            let Outcome::Ended(Ok(entered)) = outcome else { panic!("an error") };
+            assert_eq!(entered.outcome, Admission::Enqueued);
         }
     }
 
@@ -298,10 +304,10 @@ mod tests {
     fn an_id_that_the_user_gave_is_a_duplicate_when_it_is_there() {
         let id = Minted::next(0).0;
         for repeated in [false, true] {
-            let Outcome::Ended(Ok(ticket)) = read(&item(id), false, None, &duplicate(id, None, repeated), 0) else {
+            let Outcome::Ended(Ok(entered)) = read(&item(id), false, None, &duplicate(id, None, repeated), 0) else {
                 panic!("an error")
             };
-            assert_eq!(ticket.outcome(), Admission::Duplicate(id));
+            assert_eq!(entered.outcome, Admission::Duplicate(id));
         }
     }
 }

@@ -83,7 +83,7 @@ pub enum EnqueueError {
 #[error("{failed} of {} jobs weren't enqueued; the first: {first}", outcomes.len())]
 #[non_exhaustive]
 pub struct EnqueueManyError {
-    /// One outcome per job, in the order of the jobs.
+    /// One outcome per job, in the order of the jobs; [`Ticket::typed`] gives a ticket its job's type back.
     pub outcomes: Vec<Result<Ticket, EnqueueError>>,
     /// How many of them are errors.
     pub failed: usize,
@@ -92,10 +92,10 @@ pub struct EnqueueManyError {
 
 impl EnqueueManyError {
     /// The tickets if every outcome is one, else the error.
-    pub(super) fn check(outcomes: Vec<Result<Ticket, EnqueueError>>) -> Result<Vec<Ticket>, Self> {
+    pub(super) fn check<J>(outcomes: Vec<Result<Ticket, EnqueueError>>) -> Result<Vec<Ticket<J>>, Self> {
         let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
         match outcomes.iter().find_map(|outcome| outcome.as_ref().err()) {
-            None => Ok(outcomes.into_iter().flatten().collect()),
+            None => Ok(outcomes.into_iter().flatten().map(Ticket::typed).collect()),
             Some(first) => Err(Self { first: first.to_string(), outcomes, failed }),
         }
     }

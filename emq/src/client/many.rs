@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{
     job::{Job, QueueName},
-    store::{Item, MAX_BATCH, Store},
+    queue::Queue,
+    store::{Item, MAX_BATCH},
 };
 
 /// The most payload bytes of one call: it holds the server for as long as it takes to copy them.
@@ -57,7 +58,7 @@ impl<J: Job> EnqueueMany<J> {
         Self { client, drafts }
     }
 
-    async fn send(self) -> Result<Vec<Ticket>, EnqueueManyError> {
+    async fn send(self) -> Result<Vec<Ticket<J>>, EnqueueManyError> {
         let Self { client, drafts } = self;
         let mut outcomes: Outcomes = Vec::new();
         let mut queues: BTreeMap<QueueName, Vec<Sending>> = BTreeMap::new();
@@ -73,10 +74,10 @@ impl<J: Job> EnqueueMany<J> {
             }
         }
         for (queue, mut jobs) in queues {
-            let store = client.store(queue);
+            let queue = client.queue_of(queue);
             // What collided with another client's id is sent once more under a new one.
             for _ in 0..MAX_MINTS {
-                jobs = send_all(&client, &store, jobs, &mut outcomes).await;
+                jobs = send_all(&client, &queue, jobs, &mut outcomes).await;
                 if jobs.is_empty() {
                     break;
                 }
@@ -90,13 +91,13 @@ impl<J: Job> EnqueueMany<J> {
 }
 
 /// Sends the jobs of one queue, and answers those that have to be sent again.
-async fn send_all(client: &Client, store: &Store, jobs: Vec<Sending>, outcomes: &mut Outcomes) -> Vec<Sending> {
+async fn send_all(client: &Client, queue: &Queue, jobs: Vec<Sending>, outcomes: &mut Outcomes) -> Vec<Sending> {
     let mut again = Vec::new();
     for call in calls(jobs) {
         let (_, nonce) = client.node().identity();
         let (mut sendings, items): (Vec<_>, Vec<_>) =
             call.into_iter().map(|Sending { at, minted, item }| ((at, minted), item)).unzip();
-        let admission = store.enqueue(nonce, &items).await;
+        let admission = queue.store().enqueue(nonce, &items).await;
         for (n, ((at, minted), mut item)) in sendings.drain(..).zip(items).enumerate() {
             let outcome = match &admission {
                 Ok(admission) => read(&item, minted, nonce, admission, n),
@@ -106,7 +107,9 @@ async fn send_all(client: &Client, store: &Store, jobs: Vec<Sending>, outcomes: 
                 }
             };
             match outcome {
-                Outcome::Ended(outcome) => outcomes[at] = Some(outcome),
+                Outcome::Ended(entered) => {
+                    outcomes[at] = Some(entered.map(|entered| Ticket::new(entered, queue.clone())));
+                }
                 Outcome::Collided => {
                     item.id = client.mint();
                     again.push(Sending { at, minted, item });
@@ -138,7 +141,7 @@ fn calls(jobs: Vec<Sending>) -> Vec<Vec<Sending>> {
 }
 
 impl<J: Job> IntoFuture for EnqueueMany<J> {
-    type Output = Result<Vec<Ticket>, EnqueueManyError>;
+    type Output = Result<Vec<Ticket<J>>, EnqueueManyError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {

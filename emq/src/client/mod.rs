@@ -9,6 +9,9 @@ mod ticket;
 
 use std::{fmt, sync::Arc};
 
+use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
+
 pub(crate) use self::draft::TRACEPARENT;
 pub use self::{
     builder::ClientBuilder,
@@ -19,9 +22,9 @@ pub use self::{
     ticket::{Admission, Ticket},
 };
 use crate::{
-    job::{Job, JobId, Minted, NameError, QueueName},
-    queue::Queue,
-    store::{ConnectError, Connection, Node, Settings, Store},
+    job::{Job, JobId, Minted, NameError, QueueName, Returns},
+    queue::{JobResult, Queue, ResultError},
+    store::{CallError, ConnectError, Connection, Node, Settings, Store, Subscriber},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -55,6 +58,7 @@ struct Inner {
     node: Arc<Node>,
     max_payload: usize,
     trace_context: Option<TraceContext>,
+    subscriber: OnceCell<Subscriber>,
 }
 
 /// Answers the W3C `traceparent` of the place that enqueues.
@@ -165,7 +169,45 @@ impl Client {
     /// # Ok(()) }
     /// ```
     pub fn queue(&self, name: impl AsRef<str>) -> Result<Queue, NameError> {
-        Ok(Queue::new(self.clone(), self.store(QueueName::new(name)?)))
+        Ok(self.queue_of(QueueName::new(name)?))
+    }
+
+    /// What became of a job of its type's own queue; of a job of another, see [`Queue::result`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::result`].
+    ///
+    /// # Panics
+    ///
+    /// If the type of the job names a queue that can't be one.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct EnrollJob { student: u64 }
+    /// # impl emq::Job for EnrollJob { const NAME: &'static str = "enroll"; }
+    /// # impl emq::Returns for EnrollJob { type Output = u64; }
+    /// # async fn example(client: emq::Client, id: emq::JobId) -> Result<(), emq::ResultError> {
+    /// use emq::JobResult;
+    ///
+    /// match client.result::<EnrollJob>(id).await? {
+    ///     JobResult::Done(seat) => println!("seat {seat}"),
+    ///     JobResult::Dead { error } => println!("it failed: {error}"),
+    ///     JobResult::Unfinished(state) => println!("not yet: {state:?}"),
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn result<J>(&self, id: JobId) -> Result<JobResult<J::Output>, ResultError>
+    where
+        J: Returns<Output: DeserializeOwned>,
+    {
+        #[expect(clippy::expect_used, reason = "documented; `#[job]` checks the name at compile time")]
+        let queue = QueueName::new(J::OPTIONS.queue).expect("the queue of the job's type can't be one");
+        self.queue_of(queue).result::<J>(id).await
     }
 
     /// How often the connection was lost and made anew.
@@ -196,7 +238,24 @@ impl Client {
         if let Err(error) = self.inner.node.give_back(&self.inner.connection).await {
             tracing::debug!(%error, "the node number will run out by itself");
         }
+        if let Some(subscriber) = self.inner.subscriber.get() {
+            subscriber.close();
+        }
         self.inner.connection.close();
+    }
+
+    pub(crate) fn queue_of(&self, queue: QueueName) -> Queue {
+        Queue::new(self.clone(), self.store(queue))
+    }
+
+    /// The connection on which this client listens, made when it is needed first.
+    pub(crate) async fn subscriber(&self) -> Result<&Subscriber, CallError> {
+        let connect = async || match Subscriber::open(self.settings()).await {
+            Ok(subscriber) => Ok(subscriber),
+            Err(ConnectError::Call(error)) => Err(error),
+            Err(error) => Err(CallError::Unreachable { source: Arc::new(error) }),
+        };
+        self.inner.subscriber.get_or_try_init(connect).await
     }
 
     pub(crate) fn store(&self, queue: QueueName) -> Store {

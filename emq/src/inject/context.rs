@@ -214,8 +214,8 @@ impl JobContext {
         self
     }
 
-    /// Whether this run was given up before its end: its lease was lost, its time is over, or the worker shuts down and
-    /// its grace time is over. The function's future is dropped then by itself; this is for work that it has moved to
+    /// Whether this run was given up before its end: somebody has cancelled the job, its lease was lost, its time is
+    /// over, or the worker shuts down and its grace time is over. The function's future is dropped then by itself; this is for work that it has moved to
     /// other threads.
     ///
     /// ```

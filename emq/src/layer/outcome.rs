@@ -49,10 +49,13 @@ pub enum Outcome {
     },
     /// The worker shuts down: another one is to run it, at once.
     Release,
+    /// Somebody has cancelled it, and the run was dropped.
+    Cancelled,
 }
 
 impl Outcome {
-    /// The outcome in one word, for logs and metrics: `done`, `retry`, `dead`, `snooze`, `discard` or `release`.
+    /// The outcome in one word, for logs and metrics: `done`, `retry`, `dead`, `snooze`, `discard`, `release` or
+    /// `cancelled`.
     ///
     /// ```
     /// assert_eq!(emq::layer::Outcome::Release.word(), "release");
@@ -66,6 +69,7 @@ impl Outcome {
             Self::Snooze { .. } => "snooze",
             Self::Discard { .. } => "discard",
             Self::Release => "release",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -82,7 +86,7 @@ impl Outcome {
             | Self::Dead { error: text }
             | Self::Snooze { why: text, .. }
             | Self::Discard { why: text } => Some(text),
-            Self::Done(_) | Self::Release => None,
+            Self::Done(_) | Self::Release | Self::Cancelled => None,
         }
     }
 }

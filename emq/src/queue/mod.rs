@@ -1,15 +1,19 @@
 //! A queue's transitions, one by one.
 
 mod claimer;
+mod result;
 
 use std::time::Duration;
 
-pub use self::claimer::{Claimer, DEFAULT_LEASE};
+pub use self::{
+    claimer::{Claimer, DEFAULT_LEASE},
+    result::{JobResult, ResultError, WaitError},
+};
 use crate::{
     client::IntoDraft,
     job::{Completion, DEFAULT_RETENTION, Job, JobId, QueueName},
     store::{
-        CallError, Counts, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted, Reaped,
+        CallError, Cancelled, Counts, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted, Reaped,
         Removed, Revived, Settled, Store, Stored, Trimmed,
     },
 };
@@ -69,6 +73,10 @@ pub struct Queue {
 impl Queue {
     pub(crate) fn new(client: crate::Client, store: Store) -> Self {
         Self { store, client }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Its name.
@@ -228,6 +236,27 @@ impl Queue {
         self.store.release(lease).await
     }
 
+    /// Ends a claimed job as cancelled: what a holder does after [`Extended::Cancelled`], when it has dropped the run. Its
+    /// id is remembered for 1 hour.
+    ///
+    /// # Errors
+    ///
+    /// As [`complete`](Self::complete).
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, job: emq::Claimed) -> Result<(), emq::CallError> {
+    /// use std::time::Duration;
+    /// use emq::Extended;
+    ///
+    /// if queue.extend(&[job.lease], Duration::from_secs(30)).await? == [Extended::Cancelled] {
+    ///     queue.cancel_held(&job.lease).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn cancel_held(&self, lease: &Lease) -> Result<Settled, CallError> {
+        self.store.cancel_held(lease, DEFAULT_RETENTION).await
+    }
+
     /// Renews leases for another `term` from now, and says of each whether it is still held; any number, at most 1 000
     /// in one call of the server.
     ///
@@ -334,6 +363,28 @@ impl Queue {
     /// ```
     pub async fn remove(&self, id: JobId) -> Result<Removed, CallError> {
         self.store.remove(id, DEFAULT_RETENTION).await
+    }
+
+    /// Cancels a job. One that is pending, scheduled or dead is gone at once. The worker that holds a running one is told
+    /// at once, and again when it renews the lease: it drops the run, and the job ends as cancelled.
+    ///
+    /// A run that is done before it can be dropped is done. One that blocks its thread can't be dropped: its lease isn't
+    /// renewed any more, and when it has run out the job ends as cancelled, though the function may still be running. In no
+    /// case does the job run again. The id stays taken for an hour, so that nobody enqueues the job once more.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the server didn't carry it out or didn't say so.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+    /// if queue.cancel(id).await? == emq::Cancelled::Asked {
+    ///     println!("its worker has been told");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn cancel(&self, id: JobId) -> Result<Cancelled, CallError> {
+        self.store.cancel(id, DEFAULT_RETENTION).await
     }
 
     /// How many jobs stand in each place.

@@ -41,7 +41,7 @@ fn scripts() -> Vec<Known> {
         };
     }
     let mut scripts = of!(
-        bury, claim, complete, counts, enqueue, extend, get, list, promote, reap, release, remove, retry, revive,
+        bury, cancel, claim, complete, counts, enqueue, extend, get, list, promote, reap, release, remove, retry, revive,
         snooze, state, trim
     );
     scripts.push(known("node", &super::node::LEASE));
@@ -177,8 +177,8 @@ fn the_patterns_in_the_headers_are_those_of_the_keys() {
 fn patterns() -> BTreeSet<String> {
     let id: JobId = "JOB0000000Hb84".parse().expect("an id");
     let keys = Keys::of(&QueueName::new("q").expect("a name"));
-    let Keys { pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, .. } = &keys;
-    let whole = [pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events];
+    let Keys { pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, control, .. } = &keys;
+    let whole = [pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, control];
     let text = |key: &fred::types::Key| key.as_str().expect("a key is text").to_owned();
     let mut patterns: BTreeSet<_> = whole.map(text).into();
     patterns.extend([keys.row(id), keys.logs(id), keys.result(id)].map(|key| text(&key).replace(id.as_str(), "<id>")));

@@ -5,13 +5,13 @@ use bytes::Bytes;
 use super::{
     Store,
     error::CallError,
-    reply::Reply,
+    reply::{Reply, unexpected},
     script::{Script, script},
     state::JobState,
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<3, 1> = script!("get");
+pub(super) static SCRIPT: Script<3, 1> = script!("get", uses "marks", "ended");
 
 /// Everything that is stored of a job.
 ///
@@ -65,15 +65,18 @@ impl Store {
         let keys = &self.keys;
         let call = SCRIPT.with([keys.row(id), keys.result(id), keys.done.clone()], [id.as_str().to_owned().into()]);
         let mut reply = Reply::list("get", self.connection.call(call).await?.value)?;
-        let done = reply.integer()? == 1;
+        let ended = match reply.text()?.as_str() {
+            "DONE" => Some(JobState::Finished),
+            "CANCELLED" => Some(JobState::Cancelled),
+            "REMOVED" => Some(JobState::Removed),
+            "GONE" => None,
+            other => return Err(unexpected("get", &other.to_owned().into())),
+        };
         let result = reply.optional_bytes()?;
         let mut fields = reply.list_part()?;
         let mut row: HashMap<String, Bytes> = HashMap::new();
         while fields.len() > 0 {
             row.insert(fields.text()?, fields.bytes()?);
-        }
-        if row.is_empty() && !done {
-            return Ok(None);
         }
         let text = |row: &HashMap<String, Bytes>, field: &str| {
             row.get(field).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
@@ -81,10 +84,11 @@ impl Store {
         fn number<T: std::str::FromStr>(row: &HashMap<String, Bytes>, field: &str) -> Option<T> {
             std::str::from_utf8(row.get(field)?).ok()?.parse().ok()
         }
-        let state = match text(&row, "state") {
-            Some(state) => JobState::read(&state),
-            None if row.is_empty() => JobState::Finished,
-            None => JobState::Other,
+        let state = match (text(&row, "state"), ended) {
+            (Some(state), _) => JobState::read(&state),
+            (None, Some(ended)) if row.is_empty() => ended,
+            (None, None) if row.is_empty() => return Ok(None),
+            (None, _) => JobState::Other,
         };
         Ok(Some(Stored {
             id,

@@ -20,6 +20,7 @@ pub(super) struct Keys {
     pub(super) completed: Key,
     pub(super) failed: Key,
     pub(super) events: Key,
+    pub(super) control: Key,
     pub(super) root: Key,
     prefix: String,
 }
@@ -43,6 +44,7 @@ impl Keys {
             completed: key("metrics:completed"),
             failed: key("metrics:failed"),
             events: key("events"),
+            control: key("control"),
             // What belongs to lanes stands behind it: `lua/lib/lanes.lua` appends the rest.
             root: key(""),
             prefix,

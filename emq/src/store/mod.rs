@@ -6,6 +6,7 @@
 
 mod bury;
 mod call;
+mod cancel;
 mod claim;
 mod complete;
 mod connection;
@@ -29,6 +30,7 @@ mod server;
 mod settled;
 mod snooze;
 mod state;
+mod subscriber;
 mod trim;
 mod wait;
 
@@ -44,9 +46,11 @@ pub(crate) use self::{
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
     node::{NODE_TTL, Node},
+    subscriber::{Listening, Notice, Subscriber},
     wait::Waiter,
 };
 pub use self::{
+    cancel::Cancelled,
     claim::{Batch, Claimed, Lease},
     counts::Counts,
     error::{CallError, ConnectError},
@@ -81,5 +85,15 @@ impl Store {
 
     pub(crate) fn name(&self) -> &QueueName {
         &self.name
+    }
+
+    /// The channel on which transitions tell what became of jobs.
+    pub(crate) fn events_channel(&self) -> String {
+        String::from_utf8_lossy(self.keys.events.as_bytes()).into_owned()
+    }
+
+    /// The channel on which workers are told something.
+    pub(crate) fn control_channel(&self) -> String {
+        String::from_utf8_lossy(self.keys.control.as_bytes()).into_owned()
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<9, 2> = script!("reap", uses "clock", "guard", "waiting", "lanes", "ending");
+pub(super) static SCRIPT: Script<9, 2> = script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "ending");
 
 /// What a sweep for expired leases did.
 ///
@@ -24,6 +24,8 @@ pub struct Reaped {
     pub recovered: Vec<JobId>,
     /// The jobs that stalled once too often and are dead letters now.
     pub dead: Vec<JobId>,
+    /// The jobs that are gone, since somebody had cancelled them while they were held.
+    pub cancelled: Vec<JobId>,
     /// Whether more have lost their lease.
     pub more: bool,
     /// How many ids were dropped because they had no row.
@@ -52,6 +54,6 @@ impl Store {
         let mut reply = Reply::list("reap", self.connection.call(call).await?.value)?;
         let more = reply.integer()? == 1;
         let dropped = reply.count()?;
-        Ok(Reaped { recovered: reply.ids()?, dead: reply.ids()?, more, dropped })
+        Ok(Reaped { recovered: reply.ids()?, dead: reply.ids()?, cancelled: reply.ids()?, more, dropped })
     }
 }

@@ -6,6 +6,7 @@ mod builder;
 mod error;
 mod fetch;
 mod line;
+mod orders;
 mod registry;
 mod shutdown;
 mod signal;
@@ -204,8 +205,11 @@ impl Worker {
         // Every task ends when `abandon` is cancelled, so that none outlives a run that is dropped.
         let tasks = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
         let broken = CancellationToken::new();
+        // Heard until the end, and not waited for then: also what is in hand in the grace time can be cancelled.
+        let orders = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
         let mut sources = Vec::with_capacity(lines.len());
         for (line, waiter) in lines {
+            orders.spawn(orders::hear(client.clone(), line.store.clone(), keeper.clone()));
             let waiter = Arc::new(waiter);
             counters.watch(Arc::clone(&waiter));
             tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, stop.clone()), &broken);

@@ -43,6 +43,8 @@ pub struct Stats {
     pub discarded: u64,
     /// How many were given back.
     pub released: u64,
+    /// How many were dropped because somebody had cancelled them.
+    pub cancelled: u64,
     /// How many were dropped because their lease was lost while they ran.
     pub lost: u64,
     /// How many had become another worker's by the time they were to be settled; nothing was written for them.
@@ -133,6 +135,7 @@ pub(super) struct Counters {
     snoozed: AtomicU64,
     discarded: AtomicU64,
     released: AtomicU64,
+    cancelled: AtomicU64,
     lost: AtomicU64,
     stale: AtomicU64,
     unsettled: AtomicU64,
@@ -160,6 +163,7 @@ impl Counters {
             snoozed: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
             released: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             stale: AtomicU64::new(0),
             unsettled: AtomicU64::new(0),
@@ -209,7 +213,9 @@ impl Counters {
                 Outcome::Snooze { .. } => &self.snoozed,
                 Outcome::Discard { .. } => &self.discarded,
                 Outcome::Release => &self.released,
+                Outcome::Cancelled => &self.cancelled,
             },
+            Ended::Settled { settled: Settled::Cancelled, .. } => &self.cancelled,
             Ended::Settled { .. } => &self.stale,
             Ended::Unsettled { .. } => &self.unsettled,
             Ended::Lost => &self.lost,
@@ -233,6 +239,7 @@ impl Counters {
             snoozed: read(&self.snoozed),
             discarded: read(&self.discarded),
             released: read(&self.released),
+            cancelled: read(&self.cancelled),
             lost: read(&self.lost),
             stale: read(&self.stale),
             unsettled: read(&self.unsettled),

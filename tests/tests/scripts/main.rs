@@ -2,6 +2,7 @@
 //! several of them keep.
 
 mod bury;
+mod cancel;
 mod claim;
 mod complete;
 mod counts;

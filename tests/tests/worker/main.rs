@@ -1,6 +1,7 @@
 //! The worker against a real server, through the public interface alone.
 
 mod beat;
+mod cancel;
 mod claiming;
 mod errand;
 mod idle;
@@ -9,6 +10,7 @@ mod panics;
 mod patience;
 mod poison;
 mod restart;
+mod results;
 mod retries;
 mod settling;
 mod shutdown;

@@ -12,7 +12,7 @@ use tokio::{sync::Notify, time::Instant};
 use super::LeaseState;
 use crate::{
     clock::later,
-    job::QueueName,
+    job::{JobId, QueueName},
     store::{Extended, Lease},
 };
 
@@ -128,6 +128,10 @@ impl Held {
                     self.leases().by_key.remove(key);
                     entry.state.lose();
                 }
+                Extended::Cancelled => {
+                    self.leases().by_key.remove(key);
+                    entry.state.cancelled().cancel();
+                }
             }
         }
     }
@@ -144,6 +148,22 @@ impl Held {
         }
         drop(leases);
         self.hurry.notify_one();
+    }
+
+    /// Has a job's lease renewed now, if it is in hand here: somebody may have cancelled the job, and the answer says so.
+    /// `None` for all of the queue.
+    pub(super) fn ask_now(&self, queue: &QueueName, id: Option<JobId>) {
+        let now = Instant::now();
+        let mut asked = false;
+        for entry in self.leases().by_key.values_mut() {
+            if entry.queue == *queue && id.is_none_or(|id| id == entry.state.lease().id()) {
+                entry.due = now;
+                asked = true;
+            }
+        }
+        if asked {
+            self.hurry.notify_one();
+        }
     }
 
     /// The jobs in hand.

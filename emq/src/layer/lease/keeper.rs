@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     client::Client,
-    job::QueueName,
+    job::{JobId, QueueName},
     store::{ConnectError, Connection, Lease, Settings},
 };
 
@@ -96,6 +96,11 @@ impl LeaseKeeper {
     pub(super) fn keep(&self, delivery: &Delivery) -> Kept {
         let state = Arc::clone(delivery.lease_state());
         self.held.keep(delivery.queue().clone(), delivery.context().lease(), state)
+    }
+
+    /// Asks the server now whether this job, or any of the queue, is still to run.
+    pub(crate) fn ask_now(&self, queue: &QueueName, id: Option<JobId>) {
+        self.held.ask_now(queue, id);
     }
 
     /// The jobs in hand.

@@ -8,18 +8,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::Lease;
 
-/// What is known in this process about one lease: until when it surely lasts, and whether it was lost.
+/// What is known in this process about one lease: until when it surely lasts, whether it was lost, and whether somebody has
+/// cancelled the job.
 #[derive(Debug)]
 pub(crate) struct LeaseState {
     lease: Lease,
     until: Mutex<Instant>,
     lost: CancellationToken,
+    cancelled: CancellationToken,
     settling: AtomicBool,
 }
 
 impl LeaseState {
     pub(crate) fn new(lease: Lease, until: Instant) -> Self {
-        Self { lease, until: Mutex::new(until), lost: CancellationToken::new(), settling: AtomicBool::new(false) }
+        Self {
+            lease,
+            until: Mutex::new(until),
+            lost: CancellationToken::new(),
+            cancelled: CancellationToken::new(),
+            settling: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn lease(&self) -> Lease {
@@ -46,6 +54,11 @@ impl LeaseState {
     /// Cancelled when the lease was lost.
     pub(super) fn lost(&self) -> &CancellationToken {
         &self.lost
+    }
+
+    /// Cancelled when somebody has cancelled the job.
+    pub(crate) fn cancelled(&self) -> &CancellationToken {
+        &self.cancelled
     }
 
     /// From now on the fence decides whether the job was still ours: a renewal that is refused may only have come after

@@ -69,7 +69,7 @@ fn every_key_that_is_touched_is_declared_or_begins_with_one_that_is() {
             }
             if let Some((local, list)) = line.strip_prefix("for ").and_then(|rest| rest.split_once(" in ipairs({ ")) {
                 let list = list.split(" })").next().unwrap_or_default();
-                if body::split(list).iter().all(|key| rooted.contains(key)) {
+                if body::split(list).iter().all(|key| root(key).is_some_and(|first| rooted.contains(first))) {
                     rooted.extend(local.split(", ").nth(1).map(str::to_owned));
                 }
             }
@@ -97,7 +97,8 @@ fn check_roots(name: &str, code: &str, rooted: &BTreeSet<String>) {
 
 /// Whether what is called so is always a waiting place: the flat line, or that of a lane, which stands behind `root`.
 fn is_a_place(code: &str, name: &str) -> bool {
-    let set = code.split(&format!("{name} = ")).skip(1);
+    let start = format!("{name} = ");
+    let set = code.split(&start).skip(1);
     set.map(|value| root(value).unwrap_or_default())
         .all(|value| ["pending", "line_of", "waiting_place", "root"].contains(&value))
 }
@@ -144,8 +145,11 @@ fn lane_keys() -> BTreeSet<String> {
     for (_, code) in codes() {
         for rest in code.split("root .. '").skip(1) {
             let (part, rest) = rest.split_once('\'').expect("a literal ends");
-            let tail = rest.strip_prefix(" .. lane .. '").and_then(|tail| tail.split_once('\'')).map(|(tail, _)| tail);
-            keys.insert(format!("emq:{{q}}:{part}{}", tail.map_or(String::new(), |tail| format!("<group>{tail}"))));
+            let name = [(" .. lane", "<group>"), (" .. id", "<id>")].into_iter();
+            let named = name.filter_map(|(name, shown)| Some((shown, rest.strip_prefix(name)?))).next();
+            let (shown, rest) = named.unwrap_or((if part == "de:" { "<key>" } else { "" }, rest));
+            let tail = rest.strip_prefix(" .. '").and_then(|tail| tail.split_once('\'')).map_or("", |(tail, _)| tail);
+            keys.insert(format!("emq:{{q}}:{part}{shown}{tail}"));
         }
     }
     keys.remove("emq:{q}:meta");
@@ -169,6 +173,6 @@ fn the_access_list_in_the_document_names_every_command() {
         }
     }
     // What the client library itself sends.
-    needed.extend(["eval", "evalsha", "hello", "auth", "ping", "client"].map(str::to_owned));
+    needed.extend(["eval", "evalsha", "hello", "auth", "ping", "client", "subscribe", "unsubscribe"].map(str::to_owned));
     assert_eq!(allowed, needed);
 }
