@@ -248,6 +248,10 @@ impl Client {
         Queue::new(self.clone(), self.store(queue))
     }
 
+    pub(crate) fn max_payload(&self) -> usize {
+        self.inner.max_payload
+    }
+
     /// The connection on which this client listens, made when it is needed first.
     pub(crate) async fn subscriber(&self) -> Result<&Subscriber, CallError> {
         let connect = async || match Subscriber::open(self.settings()).await {

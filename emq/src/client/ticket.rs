@@ -1,12 +1,16 @@
-use std::{fmt, marker::PhantomData, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    time::{Duration, SystemTime},
+};
 
 use serde::de::DeserializeOwned;
 
 use super::enqueue::Entered;
 use crate::{
     job::{JobId, Returns},
-    queue::{Queue, WaitError},
-    store::{CallError, Cancelled},
+    queue::{Queue, UpdateError, WaitError},
+    store::{CallError, Cancelled, Updated},
 };
 
 /// The answer to an enqueue: the job's id, whether it is new, and a hand on it.
@@ -202,6 +206,53 @@ impl<J> Ticket<J> {
     /// ```
     pub async fn cancel(&self) -> Result<Cancelled, CallError> {
         self.queue.cancel(self.id()).await
+    }
+
+    /// Runs a job that waits or is scheduled after `delay` from now; as [`Queue::update`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::update`].
+    ///
+    /// ```no_run
+    /// # async fn example(ticket: emq::Ticket) -> Result<(), emq::UpdateError> {
+    /// ticket.reschedule(std::time::Duration::from_secs(60)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn reschedule(&self, delay: Duration) -> Result<Updated, UpdateError> {
+        self.queue.update(self.id()).delay(delay).await
+    }
+
+    /// As [`reschedule`](Self::reschedule), to a point in time by the server's clock.
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::update`].
+    ///
+    /// ```no_run
+    /// # async fn example(ticket: emq::Ticket) -> Result<(), emq::UpdateError> {
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// ticket.reschedule_at(SystemTime::now() + Duration::from_secs(60)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn reschedule_at(&self, time: SystemTime) -> Result<Updated, UpdateError> {
+        self.queue.update(self.id()).at(time).await
+    }
+
+    /// Runs a scheduled job now; as [`Queue::run_now`].
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the server didn't carry it out or didn't say so.
+    ///
+    /// ```no_run
+    /// # async fn example(ticket: emq::Ticket) -> Result<(), emq::CallError> {
+    /// ticket.run_now().await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn run_now(&self) -> Result<Updated, CallError> {
+        self.queue.run_now(self.id()).await
     }
 
     /// The same ticket for a job of the type `K`: where the type got lost, as in an

@@ -2,12 +2,14 @@
 
 mod claimer;
 mod result;
+mod update;
 
 use std::time::Duration;
 
 pub use self::{
     claimer::{Claimer, DEFAULT_LEASE},
     result::{JobResult, ResultError, WaitError},
+    update::{Update, UpdateError},
 };
 use crate::{
     client::IntoDraft,
@@ -433,6 +435,24 @@ impl Queue {
     /// ```
     pub async fn get(&self, id: JobId) -> Result<Option<Stored>, CallError> {
         self.store.get(id).await
+    }
+
+    /// What the runs of a job have logged with [`JobContext::log`](crate::JobContext::log), the oldest line first: the newest
+    /// 1 000 lines. They go with the job, so there are none when it is done.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the server can't be asked.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+    /// for line in queue.logs(id).await? {
+    ///     println!("{line}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn logs(&self, id: JobId) -> Result<Vec<String>, CallError> {
+        self.store.logs(id).await
     }
 
     /// Up to `count` (at most 1 000) jobs of one place, after the first `offset`.

@@ -41,8 +41,8 @@ fn scripts() -> Vec<Known> {
         };
     }
     let mut scripts = of!(
-        bury, cancel, claim, complete, counts, enqueue, extend, get, list, promote, reap, release, remove, retry, revive,
-        snooze, state, trim
+        bury, cancel, claim, complete, counts, enqueue, extend, get, list, log, logs, progress, promote, reap, release, remove, retry, revive,
+        snooze, state, trim, update
     );
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));

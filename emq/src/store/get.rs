@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 
 use super::{
     Store,
@@ -55,8 +56,29 @@ pub struct Stored {
     pub group: Option<String>,
     /// What its producer sent along.
     pub headers: HashMap<String, String>,
+    /// The progress that its last run has told, as JSON if it is ours; [`progress_as`](Self::progress_as) decodes it.
+    pub progress: Option<String>,
     /// The encoded result, if it has finished with one.
     pub result: Option<Bytes>,
+}
+
+impl Stored {
+    /// The progress that its last run has told, if it has told any.
+    ///
+    /// # Errors
+    ///
+    /// [`serde_json::Error`] if it isn't of this type.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), Box<dyn std::error::Error>> {
+    /// if let Some(job) = queue.get(id).await? {
+    ///     let rows: Option<(u64, u64)> = job.progress_as()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn progress_as<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        self.progress.as_deref().map(serde_json::from_str).transpose()
+    }
 }
 
 impl Store {
@@ -105,6 +127,7 @@ impl Store {
             deduplication_key: text(&row, "did"),
             group: text(&row, "group"),
             headers: row.get("headers").and_then(|headers| serde_json::from_slice(headers).ok()).unwrap_or_default(),
+            progress: text(&row, "progress"),
             result,
         }))
     }

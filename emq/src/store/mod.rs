@@ -17,7 +17,10 @@ mod extend;
 mod get;
 mod keys;
 mod list;
+mod log;
+mod logs;
 mod node;
+mod progress;
 mod promote;
 mod reap;
 mod release;
@@ -32,6 +35,7 @@ mod snooze;
 mod state;
 mod subscriber;
 mod trim;
+mod update;
 mod wait;
 
 #[cfg(test)]
@@ -47,6 +51,7 @@ pub(crate) use self::{
     extend::Extend,
     node::{NODE_TTL, Node},
     subscriber::{Listening, Notice, Subscriber},
+    update::Change,
     wait::Waiter,
 };
 pub use self::{
@@ -57,6 +62,7 @@ pub use self::{
     extend::Extended,
     get::Stored,
     list::{Listed, Place},
+    log::MAX_LOG_LINES,
     promote::Promoted,
     reap::Reaped,
     remove::Removed,
@@ -64,6 +70,7 @@ pub use self::{
     settled::Settled,
     state::JobState,
     trim::{Keep, Trimmed},
+    update::Updated,
 };
 use crate::job::QueueName;
 

@@ -9,6 +9,7 @@ use tower::Service as _;
 
 use super::{Tasks, appetite::Appetite, line::Line, registry::Names, slots::Slots, stats::Counters};
 use crate::{
+    inject::Reporter,
     layer::{Delivery, stack::Stack},
     queue::Claimer,
     store::{Batch, CallError, Claimed, Lease},
@@ -188,7 +189,8 @@ impl Fetcher {
             job.name = self.registry.unnamed(queue).map(str::to_owned);
         }
         let options = self.registry.options(job.name.as_deref().unwrap_or_default());
-        let run = self.stack.call(Delivery::new(queue, job, options));
+        let reporter = Reporter::Server(line.store.clone());
+        let run = self.stack.call(Delivery::new(queue, job, options).with_reporter(reporter));
         let slot = self.slots.take(line);
         let counters = Arc::clone(&self.counters);
         self.runs.spawn(async move {

@@ -11,6 +11,8 @@ mod extend;
 mod get;
 mod lanes;
 mod list;
+mod log;
+mod progress;
 mod promote;
 mod reap;
 mod release;
@@ -20,6 +22,7 @@ mod revive;
 mod snooze;
 mod state;
 mod trim;
+mod update;
 
 mod bad_states;
 mod bytes;

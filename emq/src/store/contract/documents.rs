@@ -9,7 +9,7 @@ const UNBOUNDED: [&str; 12] =
     ["KEYS", "SCAN", "SMEMBERS", "HGETALL", "HKEYS", "HVALS", "SORT", "LREM", "LPOS", "ZUNION", "FLUSHDB", "FLUSHALL"];
 
 /// Scripts that only look.
-const READERS: [&str; 4] = ["counts", "get", "list", "state"];
+const READERS: [&str; 5] = ["counts", "get", "list", "logs", "state"];
 
 /// The code of each script and snippet, under its name.
 fn codes() -> Vec<(String, String)> {
