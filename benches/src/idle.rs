@@ -15,8 +15,8 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
         table.row([
             queues.to_string(),
             shown(requests as f64 / seconds),
-            shown(sample.commands as f64 / seconds),
-            shown(sample.server_cpu.as_secs_f64() * 1e3 / seconds),
+            shown(sample.work.all() as f64 / seconds),
+            shown(sample.work.cpu.as_secs_f64() * 1e3 / seconds),
             shown(sample.client_cpu.as_secs_f64() * 1e3 / seconds),
         ]);
     }

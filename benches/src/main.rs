@@ -31,6 +31,7 @@ mod page;
 mod peers;
 mod pipe;
 mod process;
+mod profile;
 mod rss;
 mod scale;
 mod settings;
@@ -69,6 +70,7 @@ async fn run(settings: &Settings) -> Result<(), BoxError> {
             Program::Limit => limit::run(settings).await?,
             Program::Enqueue => enqueue::run(settings).await?,
             Program::Process => process::run(settings).await?,
+            Program::Profile => profile::run(settings).await?,
             Program::Latency => latency::run(settings).await?,
             Program::Scale => scale::run(settings).await?,
             Program::Idle => idle::run(settings).await?,

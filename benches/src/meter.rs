@@ -13,17 +13,13 @@ use support::Raw;
 const CALLS: [&str; 4] = ["evalsha", "eval", "fcall", "function"];
 
 /// What one run did and took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) jobs: u64,
     pub(crate) took: Duration,
-    pub(crate) server_cpu: Duration,
+    pub(crate) work: Work,
     /// Of the process that enqueued or worked.
     pub(crate) client_cpu: Duration,
-    /// Scripts called.
-    pub(crate) calls: u64,
-    /// Commands carried out, those inside of scripts among them.
-    pub(crate) commands: u64,
     /// Cores that other programs took; NaN where that can't be known.
     pub(crate) others: f64,
 }
@@ -35,7 +31,7 @@ impl Sample {
 
     /// µs for each job.
     pub(crate) fn server_us(&self) -> f64 {
-        self.each(self.server_cpu.as_secs_f64() * 1e6)
+        self.each(self.work.cpu.as_secs_f64() * 1e6)
     }
 
     /// µs for each job.
@@ -54,6 +50,11 @@ pub(crate) struct Work {
     pub(crate) cpu: Duration,
     /// Command → how often, and for how many µs.
     pub(crate) commands: BTreeMap<String, (u64, u64)>,
+}
+
+/// Whether a command calls a script, whose own commands are counted as well.
+pub(crate) fn is_call(command: &str) -> bool {
+    CALLS.contains(&command)
 }
 
 impl Work {
@@ -77,6 +78,7 @@ impl Work {
         Self { cpu: self.cpu.saturating_sub(earlier.cpu), commands }
     }
 
+    /// Scripts called.
     pub(crate) fn calls(&self) -> u64 {
         CALLS.iter().filter_map(|name| self.commands.get(*name)).map(|(calls, _)| calls).sum()
     }
@@ -86,6 +88,7 @@ impl Work {
         CALLS.iter().filter_map(|name| self.commands.get(*name)).map(|(_, usec)| usec).sum()
     }
 
+    /// Commands carried out, those inside of scripts among them.
     pub(crate) fn all(&self) -> u64 {
         self.commands.values().map(|(calls, _)| calls).sum()
     }
@@ -155,7 +158,7 @@ impl Meter {
             }
             _ => f64::NAN,
         };
-        Sample { jobs, took, server_cpu: work.cpu, client_cpu, calls: work.calls(), commands: work.all(), others }
+        Sample { jobs, took, work, client_cpu, others }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use emq::BoxError;
 
-pub(crate) const USAGE: &str = "usage: bench [limit|enqueue|process|latency|scale|idle|rss|peers|chart|all]… \
+pub(crate) const USAGE: &str = "usage: bench [limit|enqueue|process|profile|latency|scale|idle|rss|peers|chart|all]… \
      [--quick] [--deep] [--rounds N] [--config \"NAME VALUE\"]…";
 
 /// One program that measures.
@@ -13,6 +13,7 @@ pub(crate) enum Program {
     Limit,
     Enqueue,
     Process,
+    Profile,
     Latency,
     Scale,
     Idle,
@@ -22,10 +23,11 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Limit,
         Self::Enqueue,
         Self::Process,
+        Self::Profile,
         Self::Latency,
         Self::Scale,
         Self::Idle,
@@ -35,13 +37,15 @@ impl Program {
     ];
 
     /// What runs if no program is named: what takes minutes, and needs nothing but the server.
-    const USUAL: [Self; 6] = [Self::Limit, Self::Enqueue, Self::Process, Self::Latency, Self::Scale, Self::Idle];
+    const USUAL: [Self; 7] =
+        [Self::Limit, Self::Enqueue, Self::Process, Self::Profile, Self::Latency, Self::Scale, Self::Idle];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Limit => "limit",
             Self::Enqueue => "enqueue",
             Self::Process => "process",
+            Self::Profile => "profile",
             Self::Latency => "latency",
             Self::Scale => "scale",
             Self::Idle => "idle",

@@ -97,8 +97,8 @@ pub(crate) fn compared(measured: &[Measured]) -> Table {
             shown(rate / first),
             shown(trial.median(Sample::server_us)),
             shown(trial.median(Sample::client_us)),
-            shown(trial.median(|sample| sample.each(sample.calls as f64))),
-            shown(trial.median(|sample| sample.each(sample.commands as f64))),
+            shown(trial.median(|sample| sample.each(sample.work.calls() as f64))),
+            shown(trial.median(|sample| sample.each(sample.work.all() as f64))),
             shown(trial.median(|sample| sample.others)),
         ]);
     }
