@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use emq::{BoxError, Client, JobContext, JobError, State, Worker, WorkerBuilder, job};
+use emq::{BoxError, Client, Draft, IntoDraft, JobContext, JobError, State, Worker, WorkerBuilder, job};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// The queue of all jobs but for those that say otherwise.
@@ -72,7 +72,7 @@ pub(crate) fn body(bytes: usize) -> String {
 }
 
 /// Enqueues this many of what `job` makes of a number.
-pub(crate) async fn fill<J: emq::Job>(client: &Client, count: u64, job: impl Fn(u64) -> J) -> Result<(), BoxError> {
+pub(crate) async fn fill<D: IntoDraft>(client: &Client, count: u64, job: impl Fn(u64) -> D) -> Result<(), BoxError> {
     let mut first = 0;
     while first < count {
         let until = count.min(first + CHUNK);
@@ -80,6 +80,11 @@ pub(crate) async fn fill<J: emq::Job>(client: &Client, count: u64, job: impl Fn(
         first = until;
     }
     Ok(())
+}
+
+/// The `n`th job of those that are spread over so many lanes.
+pub(crate) fn in_lane(n: u64, lanes: u64, body: &str) -> Draft<NoopJob> {
+    Draft::of(NoopJob { body: body.to_owned() }).group(format!("lane-{}", n % lanes))
 }
 
 /// A worker of the jobs that have no state.

@@ -28,6 +28,8 @@ pub(crate) enum Load {
     Noop,
     Answer,
     Falter,
+    /// As `Noop`, spread over so many lanes.
+    Lanes(u64),
 }
 
 pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
@@ -51,6 +53,8 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
         worked("4 workers, 1000 at once each", Load::Noop, 4, 1_000),
         // Its jobs are runs: a job that fails once is run twice, and promoted in between.
         worked("a fifth fails once (runs)", Load::Falter, 1, 100),
+        worked("in 10 lanes", Load::Lanes(10), 1, 100),
+        worked("in 10 000 lanes", Load::Lanes(10_000), 1, 100),
         worked("results of 100 bytes kept", Load::Answer, 1, 100),
         Trial::new("bare verbs, claims of 1", move || verbs(settings, 1, settings.jobs(10_000))),
         Trial::new("bare verbs, claims of 100", move || verbs(settings, 100, jobs)),
@@ -105,6 +109,7 @@ async fn fill(client: &Client, load: Load, jobs: u64) -> Result<u64, BoxError> {
     match load {
         Load::Noop => jobs::fill(client, jobs, |_| NoopJob { body: body.clone() }).await?,
         Load::Answer => jobs::fill(client, jobs, |_| AnswerJob { body: body.clone() }).await?,
+        Load::Lanes(lanes) => jobs::fill(client, jobs, |n| jobs::in_lane(n, lanes, &body)).await?,
         Load::Falter => {
             let falters = |n| n % 5 == 0;
             let end = |n| if falters(n) { "!" } else { "." };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use emq::{BoxError, Client, Completion, Lease, Queue, Settled};
+use emq::{BoxError, Client, Completion, Draft, Lease, Queue, Settled};
 use futures_util::future::join_all;
 use support::Raw;
 
@@ -24,6 +24,9 @@ const CLAIM: usize = 1_000;
 /// The verbs, in the order in which they are measured.
 const VERBS: [&str; 5] = ["enqueue", "claim", "settle", "promote", "reap"];
 
+/// µs for a job, by verb.
+type Costs = [f64; VERBS.len()];
+
 const PAYLOAD: usize = 100;
 
 /// Longer than any measurement.
@@ -43,18 +46,28 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
         let lab = Lab::start(settings).await;
         let client = lab.client().await?;
         deepen(&lab, &client, depth).await?;
-        let costs = costs(settings, &lab, &client).await?;
-        let first = first.get_or_insert(costs);
-        let cells =
-            costs.iter().zip(first).map(|(cost, first)| format!("{} (×{})", shown(*cost), shown(cost / *first)));
-        table.row([counted(depth)].into_iter().chain(cells));
+        let costs = costs(settings, &lab, &client, |_| Draft::of(job())).await?;
+        table.row(cells(counted(depth), &costs, first.get_or_insert(costs)));
         eprintln!("bench: depth {depth}: done");
     }
     println!(
         "µs inside of scripts, for each of {JOBS} jobs, with so many jobs waiting, in hand, scheduled and done, and \
          compared with the first row:\n\n{table}"
     );
-    // What grows with lanes is measured in the same way: another preparation, and the same costs.
+
+    let mut table = Table::new(&[&["lanes"], VERBS.as_slice()].concat());
+    let mut first = None;
+    for lanes in if settings.quick { vec![10, 1_000] } else { vec![10, 1_000, 100_000] } {
+        let lab = Lab::start(settings).await;
+        let client = lab.client().await?;
+        let body = body(PAYLOAD);
+        // In each lane there is always work, and a claim doesn't end it.
+        jobs::fill(&client, (2 * lanes).max(2_000), |n| jobs::in_lane(n, lanes, &body)).await?;
+        let costs = costs(settings, &lab, &client, |n| jobs::in_lane(n, lanes, &body)).await?;
+        table.row(cells(counted(lanes), &costs, first.get_or_insert(costs)));
+        eprintln!("bench: {lanes} lanes: done");
+    }
+    println!("The same, with jobs in so many lanes:\n\n{table}");
 
     let mut table = Table::new(&["hash-max-listpack-value", "waiting", "active", "scheduled", "dead", "completed"]);
     for value in ["64", "1024"] {
@@ -67,19 +80,21 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
     Ok(())
 }
 
+fn job() -> NoopJob {
+    NoopJob { body: body(PAYLOAD) }
+}
+
+fn cells(label: String, costs: &Costs, first: &Costs) -> impl Iterator<Item = String> {
+    let compared = |(cost, first): (&f64, &f64)| format!("{} (×{})", shown(*cost), shown(cost / first));
+    std::iter::once(label).chain(costs.iter().zip(first).map(compared))
+}
+
 /// Puts so many jobs into each place.
 async fn deepen(lab: &Lab, client: &Client, depth: u64) -> Result<(), BoxError> {
-    let body = body(PAYLOAD);
-    let job = |_| NoopJob { body: body.clone() };
-    jobs::fill(client, depth, job).await?;
+    jobs::fill(client, depth, |_| job()).await?;
     hold(&client.queue(QUEUE)?, depth).await?;
-    jobs::fill(client, depth, job).await?;
-    let mut left = depth;
-    while left > 0 {
-        let chunk = left.min(10_000);
-        client.enqueue_many((0..chunk).map(|n| emq::Draft::of(job(n)).delay(HOUR))).await?;
-        left -= chunk;
-    }
+    jobs::fill(client, depth, |_| job()).await?;
+    jobs::fill(client, depth, |_| Draft::of(job()).delay(HOUR)).await?;
     forget_later(&mut lab.raw().await, depth).await;
     Ok(())
 }
@@ -129,15 +144,24 @@ impl Clock {
 }
 
 /// What each of [`VERBS`] costs for a job, in µs: the median of many times. It leaves the queue as it was.
-async fn costs(settings: &Settings, lab: &Lab, client: &Client) -> Result<[f64; VERBS.len()], BoxError> {
+async fn costs(
+    settings: &Settings,
+    lab: &Lab,
+    client: &Client,
+    draft: impl Fn(u64) -> Draft<NoopJob>,
+) -> Result<Costs, BoxError> {
     let queue = client.queue(QUEUE)?;
-    let body = body(PAYLOAD);
+    let mut next = 0;
+    let mut drafts = || {
+        next += JOBS as u64;
+        (next - JOBS as u64..next).map(&draft).collect::<Vec<_>>()
+    };
     let (mut claimer, mut forgetful) =
         (queue.claimer("measured").lease(HOUR), queue.claimer("forgetful").lease(Duration::from_millis(1)));
     let mut laps: [Vec<f64>; VERBS.len()] = Default::default();
     for _ in 0..settings.jobs(25).max(2) {
         let mut clock = Clock::start(lab).await;
-        client.enqueue_many((0..JOBS).map(|_| NoopJob { body: body.clone() })).await?;
+        client.enqueue_many(drafts()).await?;
         laps[0].push(clock.lap().await);
 
         let claimed = claimer.claim(JOBS).await?.jobs;
@@ -146,7 +170,7 @@ async fn costs(settings: &Settings, lab: &Lab, client: &Client) -> Result<[f64; 
         accepted(join_all(claimed.iter().map(|job| queue.complete(&job.lease, Completion::empty()))).await)?;
         laps[2].push(clock.lap().await);
 
-        client.enqueue_many((0..JOBS).map(|_| NoopJob { body: body.clone() })).await?;
+        client.enqueue_many(drafts()).await?;
         let claimed = claimer.claim(JOBS).await?.jobs;
         accepted(join_all(claimed.iter().map(|job| queue.snooze(&job.lease, Duration::from_millis(1)))).await)?;
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -185,10 +209,9 @@ async fn memory(settings: &Settings) -> Result<[f64; 5], BoxError> {
     let lab = Lab::start(settings).await;
     let client = lab.client().await?;
     let queue = client.queue(QUEUE)?;
-    let body = body(PAYLOAD);
-    let fill = async || jobs::fill(&client, count, |_| NoopJob { body: body.clone() }).await;
+    let fill = async || jobs::fill(&client, count, |_| job()).await;
     // The scripts are there then, and the queue's own keys.
-    client.enqueue(NoopJob { body: body.clone() }).await?;
+    client.enqueue(job()).await?;
     complete(&queue, &hold(&queue, 1).await?).await?;
 
     let mut before = lab.memory().await;
