@@ -48,7 +48,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
         deepen(&lab, &client, depth).await?;
         let costs = costs(settings, &lab, &client, |_| Draft::of(job())).await?;
         table.row(cells(counted(depth), &costs, first.get_or_insert(costs)));
-        eprintln!("bench: depth {depth}: done");
+        eprintln!("bench: depth {depth}: {costs:.2?} µs");
     }
     println!(
         "µs inside of scripts, for each of {JOBS} jobs, with so many jobs waiting, in hand, scheduled and done, and \
@@ -65,7 +65,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
         jobs::fill(&client, (2 * lanes).max(2_000), |n| jobs::in_lane(n, lanes, &body)).await?;
         let costs = costs(settings, &lab, &client, |n| jobs::in_lane(n, lanes, &body)).await?;
         table.row(cells(counted(lanes), &costs, first.get_or_insert(costs)));
-        eprintln!("bench: {lanes} lanes: done");
+        eprintln!("bench: {lanes} lanes: {costs:.2?} µs");
     }
     println!("The same, with jobs in so many lanes:\n\n{table}");
 
