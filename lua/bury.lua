@@ -35,7 +35,7 @@ if job.cancel then
   to_cancelled(root, id, job.key, job.cancel)
   return 'CANCELLED'
 end
-add_one(row, 'failures')
+add(row, 'failures', 1)
 redis.call('HSET', row, 'state', 'dead', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_dead(dead, keys, failed, events, id, job.key, now())

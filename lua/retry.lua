@@ -33,7 +33,7 @@ if job.cancel then
   to_cancelled(root, id, job.key, job.cancel)
   return 'CANCELLED'
 end
-add_one(row, 'failures')
+add(row, 'failures', 1)
 redis.call('HSET', row, 'state', 'scheduled', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_schedule(schedule, marker, id, now() + delay)

@@ -2,7 +2,9 @@
 -- but nobody has claimed it since; and what of its row the transitions need. For any other caller nil, the refusal, and
 -- how this token settled.
 local function fence(row, active, root, id, token)
-  local field = redis.call('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did', 'cancel')
+  -- By pcall: a row of another type is as good as none, and must not stop what else the call does.
+  local field = redis.pcall('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did', 'cancel')
+  if field.err then return nil, 'GONE' end
   if not field[1] and redis.call('EXISTS', row) == 0 then
     return nil, was_cancelled(root .. 'done', id) and 'CANCELLED' or 'GONE'
   end
@@ -25,6 +27,7 @@ local function take_out(job, active, pending, root, marker)
   if job.where == 'active' then
     redis.call('ZREM', active, job.id)
     free_slot(root, marker, job.id, job.lane)
+    left_active(root, marker)
   else
     leave_line(pending, root, job.id, job.lane)
   end

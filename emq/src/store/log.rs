@@ -15,13 +15,13 @@ impl Store {
     pub(crate) async fn log(&self, lease: &Lease, n: u64, line: &str) -> Result<bool, CallError> {
         let keys = &self.keys;
         let id = lease.id();
-        let mark = format!("{} {n}", lease.token());
+        let stamp = format!("{} {n}", lease.token());
         let call = SCRIPT.with(
             [keys.row(id), keys.active.clone(), keys.logs(id)],
             [
                 id.as_str().to_owned().into(),
                 number(lease.token()),
-                mark.into(),
+                stamp.into(),
                 number(MAX_LOG_LINES as u64),
                 kept(line),
             ],
