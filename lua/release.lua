@@ -33,4 +33,5 @@ end
 redis.call('HSET', row, 'state', 'pending', 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_waiting(pending, root, marker, id, job.priority, job.lane)
+publish(root .. 'events', 'released', id)
 return 'OK'

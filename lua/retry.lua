@@ -37,4 +37,5 @@ add(row, 'failures', 1)
 redis.call('HSET', row, 'state', 'scheduled', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_schedule(schedule, marker, id, now() + delay)
+publish(root .. 'events', 'retried', id)
 return 'OK'

@@ -14,7 +14,7 @@
 -- DONE      the job was revived before and hasn't been claimed since; nothing was written
 -- EMQSTATE  error: the job isn't dead; nothing was written
 --
--- uses lib/guard, lib/waiting, lib/lanes
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending
 
 local row, dead, pending, marker, rows, keys, root = unpack(KEYS)
 local id = ARGV[1]
@@ -35,4 +35,5 @@ redis.call('HDEL', row, 'failures', 'stalled', 'expires', 'cancel')
 redis.call('HSET', row, 'state', 'pending', 'settled', 'revive')
 if free then redis.call('SET', keys .. key, id) end
 to_waiting(pending, root, marker, id, field[1], field[4])
+publish(root .. 'events', 'revived', id)
 return 'OK'

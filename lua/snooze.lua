@@ -35,4 +35,5 @@ end
 redis.call('HSET', row, 'state', 'scheduled', 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_schedule(schedule, marker, id, now() + delay)
+publish(root .. 'events', 'snoozed', id)
 return 'OK'

@@ -13,14 +13,15 @@ mod store;
 mod worker;
 
 pub use client::{
-    Admission, Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, IntoDraft, Ticket,
+    Admission, Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, EventsError,
+    IntoDraft, Ticket,
 };
 pub use inject::{FromRef, JobContext, State};
 pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Returns,
 };
-pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, JobResult, Queue, ResultError, Update, UpdateError, WaitError};
+pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Queue, ResultError, Update, UpdateError, WaitError};
 pub use store::{
     Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Extended, JobState, Keep, Lease, Listed, MAX_LOG_LINES, Place, Promoted, Reaped,
     Removed, Revived, Settled, Stored, Trimmed, Updated,

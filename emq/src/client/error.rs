@@ -62,6 +62,26 @@ pub enum EnqueueError {
     },
 }
 
+/// Why the events of a queue can't be listened to.
+///
+/// # Examples
+///
+/// ```
+/// fn is_my_mistake(error: &emq::EventsError) -> bool {
+///     matches!(error, emq::EventsError::Queue(_))
+/// }
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventsError {
+    /// The queue's name can't be one.
+    #[error(transparent)]
+    Queue(#[from] NameError),
+    /// The server can't be reached, or doesn't let this user listen.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
 /// Some jobs of an [`enqueue_many`](crate::Client::enqueue_many) weren't enqueued; which, and why.
 ///
 /// # Examples

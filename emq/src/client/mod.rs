@@ -17,13 +17,13 @@ pub use self::{
     builder::ClientBuilder,
     draft::{Draft, IntoDraft},
     enqueue::Enqueue,
-    error::{EnqueueError, EnqueueManyError},
+    error::{EnqueueError, EnqueueManyError, EventsError},
     many::EnqueueMany,
     ticket::{Admission, Ticket},
 };
 use crate::{
     job::{Job, JobId, Minted, NameError, QueueName, Returns},
-    queue::{JobResult, Queue, ResultError},
+    queue::{Events, JobResult, Queue, ResultError},
     store::{CallError, ConnectError, Connection, Node, Settings, Store, Subscriber},
 };
 
@@ -208,6 +208,28 @@ impl Client {
         #[expect(clippy::expect_used, reason = "documented; `#[job]` checks the name at compile time")]
         let queue = QueueName::new(J::OPTIONS.queue).expect("the queue of the job's type can't be one");
         self.queue_of(queue).result::<J>(id).await
+    }
+
+    /// What becomes of the jobs of a queue, as it happens; as [`Queue::events`].
+    ///
+    /// # Errors
+    ///
+    /// [`EventsError`] if the name can't be a queue's, the server can't be reached, or doesn't let this user listen.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// ```no_run
+    /// # async fn example(client: emq::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut events = client.events("mail").await?;
+    /// while let Some(event) = events.next().await {
+    ///     println!("{event:?}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn events(&self, queue: impl AsRef<str>) -> Result<Events, EventsError> {
+        Ok(self.queue(queue)?.events().await?)
     }
 
     /// How often the connection was lost and made anew.

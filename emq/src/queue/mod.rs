@@ -1,6 +1,7 @@
 //! A queue's transitions, one by one.
 
 mod claimer;
+mod events;
 mod result;
 mod update;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 pub use self::{
     claimer::{Claimer, DEFAULT_LEASE},
+    events::{Event, Events},
     result::{JobResult, ResultError, WaitError},
     update::{Update, UpdateError},
 };

@@ -4,6 +4,7 @@ mod beat;
 mod cancel;
 mod claiming;
 mod errand;
+mod events;
 mod idle;
 mod leases;
 mod panics;
