@@ -197,6 +197,7 @@ async fn write(store: &Store, delivery: &Delivery, outcome: &Outcome) -> Result<
         Outcome::Retry { delay, error } => store.retry(lease, *delay, error).await,
         Outcome::Dead { error } => store.bury(lease, error).await,
         Outcome::Snooze { delay, .. } => store.snooze(lease, *delay).await,
+        Outcome::Hold { delay, .. } => store.hold(lease, *delay).await,
         Outcome::Release => store.release(lease).await,
     }
 }
