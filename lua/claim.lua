@@ -158,9 +158,9 @@ for _, set in ipairs({ schedule, active, root .. 'held' }) do
   if head[2] then expect(tonumber(head[2])) end
 end
 if resumes and resumes > exact then expect(resumes) end
-if rate and room <= 0 then
+if rate and #taken >= rate.room then
   local _, next_start = spend(rate, #taken)
-  if next_start > exact then expect(next_start) end
+  expect(next_start)
 end
 
 return { request, more, next_event, dropped, #expired, unpack(jobs) }

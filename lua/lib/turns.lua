@@ -9,8 +9,9 @@ local function allowed(text, time)
   max, period, burst = tonumber(max), tonumber(period), tonumber(burst)
   if not max or max < 1 or period < 1 or burst < 1 then return math.huge end
   local rate = { words = words, gap = period / max, slack = (burst - 1) * period / max }
-  -- Later than that only on a clock that went back, or under a rate that was changed.
-  rate.tat = math.min(math.max(tonumber(tat) or 0, time), time + burst * rate.gap)
+  rate.tat = math.max(tonumber(tat) or 0, time)
+  -- No spending leads there: the clock went back, or the rate was another. One job may start, and the rest comes evenly.
+  if rate.tat > time + burst * rate.gap + 1 then rate.tat = time + rate.slack end
   rate.room = math.max(0, math.floor((time + rate.slack - rate.tat) / rate.gap) + 1)
   return rate.room, rate
 end
@@ -96,7 +97,7 @@ local function turn_ring(root, lanes, fetched, turns, time)
     if lane.rate then
       local text, next_start = spend(lane.rate, lane.got)
       if lane.got > 0 then redis.call('HSET', root .. 'grate', lane.name, text) end
-      if lane.got >= lane.rate.room then
+      if i <= served and lane.got >= lane.rate.room then
         redis.call('ZADD', root .. 'held', math.max(next_start, time + 1), lane.name)
       end
     end

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use super::{Tasks, appetite::Appetite, line::Line, registry::Names, slots::Slots, stats::Counters};
+use super::{Tasks, appetite::Appetite, line::Line, order::Order, registry::Names, slots::Slots, stats::Counters};
 use crate::{
     layer::{Delivery, stack::Stack},
     queue::Claimer,
@@ -29,6 +29,7 @@ pub(super) struct Fetcher {
     pub(super) registry: Names,
     pub(super) appetite: Appetite,
     pub(super) sources: Vec<Source>,
+    pub(super) order: Order,
     pub(super) slots: Slots,
     pub(super) counters: Arc<Counters>,
     pub(super) runs: Tasks,
@@ -70,7 +71,6 @@ impl Fetcher {
     pub(super) async fn run(mut self) {
         let stop = self.stop.clone();
         let freed = self.slots.freed();
-        let mut next = 0;
         while !stop.is_cancelled() {
             if self.slots.free() == 0 {
                 stop.run_until_cancelled(freed.notified()).await;
@@ -79,11 +79,8 @@ impl Fetcher {
             if stop.run_until_cancelled(self.ready()).await.is_none() {
                 break;
             }
-            match self.next_source(next) {
-                Some(at) => {
-                    next = at + 1;
-                    self.claim(at).await;
-                }
+            match self.next_source() {
+                Some(at) => self.claim(at).await,
                 None => self.sleep().await,
             }
         }
@@ -98,11 +95,10 @@ impl Fetcher {
         poll_fn(|cx| Poll::Ready(self.stack.poll_ready(cx).is_ready())).await
     }
 
-    /// The next queue in turn that may have work and has room.
-    fn next_source(&self, from: usize) -> Option<usize> {
-        let count = self.sources.len();
-        (0..count).map(|n| (from + n) % count).find(|at| {
-            let source = &self.sources[*at];
+    /// The next queue in order that may have work and has room.
+    fn next_source(&self) -> Option<usize> {
+        self.order.next(self.sources.len(), |at| {
+            let source = &self.sources[at];
             source.line.is_hot() && source.line.room() > 0 && !source.is_paused()
         })
     }
@@ -140,9 +136,13 @@ impl Fetcher {
         match batch {
             Ok(batch) => {
                 source.paused_until = None;
+                self.order.took(at, batch.jobs.len());
                 self.dispatch(at, batch).await;
             }
-            Err(error) => source.failed(&error),
+            Err(error) => {
+                source.failed(&error);
+                self.order.took(at, 0);
+            }
         }
     }
 

@@ -34,6 +34,10 @@ const EXPECTED: &[&str] = &[
     "snooze Repeated",
     "snooze Stale",
     "snooze Gone",
+    "hold Accepted",
+    "hold Repeated",
+    "hold Stale",
+    "hold Gone",
     "release Accepted",
     "release Repeated",
     "release Stale",
@@ -51,6 +55,13 @@ const EXPECTED: &[&str] = &[
     "remove Gone",
     "trim of the finished",
     "trim of the dead",
+    "claim of the expired",
+    "claim, held by a rate",
+    "claim in a turn that goes on",
+    "reassign Reassigned",
+    "reassign Active",
+    "reassign Gone",
+    "drain of a lane",
 ];
 
 impl Tally {
@@ -66,14 +77,19 @@ impl Tally {
                 }
             }
             (Verb::Claim { lost: true, .. }, _) => self.add("claim, lost"),
-            (_, Answer::Claimed { jobs, .. }) if jobs.is_empty() => self.add("claim of nothing"),
-            (_, Answer::Claimed { .. }) => self.add("claim of a job"),
+            (_, Answer::Claimed { jobs, expired, .. }) => {
+                self.add(if jobs.is_empty() { "claim of nothing" } else { "claim of a job" });
+                (0..*expired).for_each(|_| self.add("claim of the expired"));
+            }
+            (_, Answer::Reassigned(reassigned)) => self.add(&format!("reassign {reassigned:?}")),
+            (_, Answer::Drained(1..)) => self.add("drain of a lane"),
             (Verb::Complete { .. }, Answer::Settled(settled)) => self.settled("complete", *settled),
             (Verb::Settle { how, .. }, Answer::Settled(settled)) => {
                 let verb = match how {
                     Settling::Retry { .. } => "retry",
                     Settling::Bury { .. } => "bury",
                     Settling::Snooze { .. } => "snooze",
+                    Settling::Hold { .. } => "hold",
                     Settling::Release => "release",
                 };
                 self.settled(verb, *settled);
