@@ -29,6 +29,7 @@ pub(crate) async fn play(
         let step = step(&mut stage, verb, &wanted, &model, &before).await;
         before = step.map_err(|what| format!("after verb {} of {}, {verb:?}:\n{what}", n + 1, verbs.len()))?;
         tally.count(verb, &wanted);
+        tally.state(&model);
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use emq::{Extended, Settled};
 
 use crate::answer::{Admitted, Answer};
-use crate::verb::{Settling, Verb};
+use crate::model::Model;
+use crate::verb::{Lane, Settling, Verb};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally(BTreeMap<String, usize>);
@@ -56,8 +57,10 @@ const EXPECTED: &[&str] = &[
     "trim of the finished",
     "trim of the dead",
     "claim of the expired",
-    "claim, held by a rate",
-    "claim in a turn that goes on",
+    "a lane that is held back",
+    "a turn that goes on",
+    "a lane at its limit",
+    "two lanes in the ring",
     "reassign Reassigned",
     "reassign Active",
     "reassign Gone",
@@ -111,6 +114,23 @@ impl Tally {
                 (0..*dead).for_each(|_| self.add("trim of the dead"));
             }
             _ => {}
+        }
+    }
+
+    /// Where a verb has led to.
+    pub(crate) fn state(&mut self, model: &Model) {
+        let waits = |lane: &Lane| !model.waiting(Some(*lane)).is_empty();
+        let at_limit =
+            |lane: &Lane| model.settings(*lane).concurrency.is_some_and(|limit| model.running(*lane) >= limit as usize);
+        for (label, is_so) in [
+            ("a lane that is held back", Lane::all().filter(waits).any(|lane| model.settings(lane).held.is_some())),
+            ("a turn that goes on", model.turn.as_ref().is_some_and(|turn| turn.credit.is_some())),
+            ("a lane at its limit", Lane::all().filter(waits).any(|lane| at_limit(&lane) && model.running(lane) > 0)),
+            ("two lanes in the ring", model.ring.len() > 1),
+        ] {
+            if is_so {
+                self.add(label);
+            }
         }
     }
 
