@@ -109,9 +109,8 @@ local function hold_back(root, lane, resumes)
   if not known or tonumber(known) < resumes then redis.call('ZADD', root .. 'held', resumes, lane) end
 end
 
--- Frees the slot that a job held which was active until now, and lets those go on who waited for it: its lane, if it had
--- been at its limit, and the queue, if that has one. Whose slot it is, the claim wrote down; for a claim of another
--- implementation it is that of the job's lane.
+-- Frees the slot of its lane that a job held which was active until now. A lane that was at its limit can be served again.
+-- Whose slot it is, the claim wrote down; for a claim of another implementation it is that of the job's lane.
 local function free_slot(root, marker, id, lane)
   if lane and lane ~= '' then
     local owner = redis.pcall('HGET', root .. 'slots', id)
@@ -125,5 +124,9 @@ local function free_slot(root, marker, id, lane)
       if left + 1 == limit_of(redis.pcall('HGET', root .. 'glimit', lane)) then offer(root, marker, lane) end
     end
   end
+end
+
+-- Wakes a worker if fewer jobs are active now, and that is what others waited for.
+local function left_active(root, marker)
   if redis.pcall('HEXISTS', root .. 'meta', 'concurrency') == 1 then wake(marker) end
 end

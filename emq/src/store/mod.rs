@@ -13,6 +13,7 @@ mod counts;
 mod drain_lane;
 mod enqueue;
 mod error;
+mod exchange;
 mod extend;
 mod get;
 mod hold;
@@ -49,6 +50,7 @@ use std::sync::Arc;
 use self::keys::Keys;
 pub(crate) use self::{
     claim::ClaimCall,
+    complete::{Done, MAX_COMPLETIONS},
     connection::{Connection, Settings},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,

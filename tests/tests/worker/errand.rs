@@ -286,3 +286,8 @@ pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }
+
+/// Whether a command claims, alone or along with completions: no other script writes down who took what.
+pub(crate) fn is_claim(command: &support::proxy::Command) -> bool {
+    command.name() == "EVALSHA" && (3..20).any(|key| command.arg(key).ends_with(b":claims"))
+}
