@@ -15,7 +15,7 @@
 local rows, schedule, pending, marker, root = unpack(KEYS)
 local limit, time = tonumber(ARGV[1]), now()
 
-check_sets(pending)
+check_sets(pending, root .. 'held')
 local ids = redis.call('ZRANGEBYSCORE', schedule, '-inf', time, 'LIMIT', 0, limit)
 local freed = redis.call('ZRANGEBYSCORE', root .. 'held', '-inf', time, 'LIMIT', 0, limit)
 local due, dropped = {}, 0

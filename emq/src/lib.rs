@@ -21,10 +21,14 @@ pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Returns,
 };
-pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Queue, ResultError, Update, UpdateError, WaitError};
+pub use queue::{
+    Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Lane, Queue, ResultError, Update, UpdateError,
+    WaitError,
+};
 pub use store::{
-    Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Extended, JobState, Keep, Lease, Listed, MAX_LOG_LINES, Place, Promoted, Reaped,
-    Removed, Revived, Settled, Stored, Trimmed, Updated,
+    Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Extended, JobState, Keep, LaneDrained, LaneState, Lease,
+    Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived, Settled, Stored,
+    Trimmed, Updated,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,

@@ -77,7 +77,7 @@ async fn server() -> Result<(String, Option<TestServer>), BoxError> {
     Ok((server.url(), Some(server)))
 }
 
-async fn enqueue(client: &Client, queue: &QueueName, roster: &Roster) -> Result<Vec<Ticket>, BoxError> {
+async fn enqueue(client: &Client, queue: &QueueName, roster: &Roster) -> Result<Vec<Ticket<EnrollJob>>, BoxError> {
     let drafts = roster.jobs.iter().cloned().map(|job| Draft::of(job).queue(queue.as_str()));
     Ok(client.enqueue_many(drafts).await?)
 }

@@ -46,7 +46,7 @@ impl<J: Job + Clone> Order<J> {
         draft
     }
 
-    async fn send(&self, client: &Client, id: Option<JobId>) -> Result<Ticket, EnqueueError> {
+    async fn send(&self, client: &Client, id: Option<JobId>) -> Result<Ticket<J>, EnqueueError> {
         let mut enqueue = client.enqueue(self.job.clone());
         if let Some(id) = id {
             enqueue = enqueue.id(id);
@@ -153,7 +153,7 @@ impl Producer {
         &mut self,
         order: &Order<J>,
         mut id: Option<JobId>,
-        mut sent: Result<Ticket, EnqueueError>,
+        mut sent: Result<Ticket<J>, EnqueueError>,
     ) {
         loop {
             match sent {
@@ -178,7 +178,7 @@ impl Producer {
         }
     }
 
-    async fn admitted<J: Job + Clone>(&mut self, order: &Order<J>, sent_as: Option<JobId>, ticket: Ticket) {
+    async fn admitted<J: Job + Clone>(&mut self, order: &Order<J>, sent_as: Option<JobId>, ticket: Ticket<J>) {
         match (ticket.outcome(), &order.entry.key) {
             (Admission::Duplicate(holder), Some(key)) if Some(holder) != sent_as => {
                 self.book.duplicate(key.clone(), holder);

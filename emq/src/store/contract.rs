@@ -41,8 +41,9 @@ fn scripts() -> Vec<Known> {
         };
     }
     let mut scripts = of!(
-        bury, cancel, claim, complete, counts, enqueue, exchange, extend, get, list, log, logs, progress, promote, reap,
-        release, remove, retry, revive, snooze, state, trim, update
+        bury, cancel, claim, complete, counts, drain_lane, enqueue, exchange, extend, get, hold, lane, list, list_lanes,
+        log, logs, pause, progress, promote, reap, reassign, release, remove, resume, retry, revive, snooze, state, trim,
+        tune, update
     );
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));

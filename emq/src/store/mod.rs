@@ -11,22 +11,30 @@ mod claim;
 mod complete;
 mod connection;
 mod counts;
+mod drain_lane;
 mod enqueue;
 mod error;
 mod exchange;
 mod extend;
 mod get;
+mod hold;
 mod keys;
+mod lane;
 mod list;
+mod list_lanes;
 mod log;
 mod logs;
 mod node;
+mod pause;
 mod progress;
 mod promote;
+mod rate;
 mod reap;
+mod reassign;
 mod release;
 mod remove;
 mod reply;
+mod resume;
 mod retry;
 mod revive;
 mod script;
@@ -36,6 +44,7 @@ mod snooze;
 mod state;
 mod subscriber;
 mod trim;
+mod tune;
 mod update;
 mod wait;
 
@@ -53,6 +62,7 @@ pub(crate) use self::{
     extend::Extend,
     node::{NODE_TTL, Node},
     subscriber::{Listening, Notice, Subscriber},
+    tune::Setting,
     update::Change,
     wait::Waiter,
 };
@@ -60,13 +70,18 @@ pub use self::{
     cancel::Cancelled,
     claim::{Batch, Claimed, Lease},
     counts::Counts,
+    drain_lane::LaneDrained,
     error::{CallError, ConnectError},
     extend::Extended,
     get::Stored,
+    lane::LaneState,
     list::{Listed, Place},
+    list_lanes::ListedLane,
     log::MAX_LOG_LINES,
     promote::Promoted,
+    rate::Rate,
     reap::Reaped,
+    reassign::Reassigned,
     remove::Removed,
     revive::Revived,
     settled::Settled,

@@ -48,6 +48,10 @@ impl Facts {
                 "string" => ("", rest.strip_prefix("= ").unwrap_or(rest)),
                 _ => rest.split_once(" = ").unwrap_or((rest, "")),
             };
+            // Which call changed a job last: another text in each run.
+            if kind == "hash" && name == "updated" {
+                continue;
+            }
             let spot = Spot { key: key.to_owned(), kind: kind.to_owned(), name: name.to_owned() };
             facts.0.insert(spot, value.to_owned());
         }
@@ -71,6 +75,16 @@ impl Facts {
     /// The score of a job in a set.
     pub(crate) fn score(&self, set: &str, slot: Slot) -> Option<f64> {
         self.get(set, "zset", &format!("{slot:?}"))?.parse().ok()
+    }
+
+    /// The time in a field of a hash: of a rate, when it lets the next job start.
+    pub(crate) fn number(&self, key: &str, name: &str) -> Option<f64> {
+        let words: Vec<f64> = self.get(key, "hash", name)?.split(' ').filter_map(|word| word.parse().ok()).collect();
+        match words[..] {
+            [at] => Some(at),
+            [max, period, burst, tat] => Some(tat - (burst - 1.0) * period / max),
+            _ => None,
+        }
     }
 
     /// The lowest score of a set.

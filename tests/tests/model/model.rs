@@ -5,19 +5,22 @@
 
 mod admit;
 mod claim;
+mod lanes;
 mod look;
 mod moment;
 mod settle;
 mod sweep;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub(crate) use self::lanes::{Settings, Spent, Turn};
 pub(crate) use self::look::{key_text, payload, state_text};
 pub(crate) use self::moment::Moment;
 pub(crate) use self::settle::error_text;
 use crate::answer::Answer;
-use crate::verb::{Slot, Verb, WORKERS};
+use crate::verb::{Lane, Slot, Verb, WORKERS};
 
 /// The name of the jobs' type.
 pub(crate) const NAME: &str = "model";
@@ -40,7 +43,14 @@ pub(crate) struct Model {
     pub(crate) workers: [Worker; WORKERS],
     /// Whether a waiting worker would be woken.
     pub(crate) marker: bool,
-    pub(crate) paused: bool,
+    /// What is set of the queue.
+    pub(crate) whole: Settings,
+    pub(crate) settings: BTreeMap<Lane, Settings>,
+    /// The lanes that can be served, in the order in which they will be.
+    pub(crate) ring: Vec<Lane>,
+    pub(crate) turn: Option<Turn>,
+    /// How often a lane entered the ring, as those of another implementation are told; 64 at most.
+    pub(crate) wakes: usize,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     /// What the last verb told those who listen.
@@ -56,8 +66,13 @@ pub(crate) struct Job {
     pub(crate) payload: u8,
     pub(crate) key: Option<u8>,
     pub(crate) priority: i32,
+    /// It was given one after it was enqueued, be it the default.
+    pub(crate) priority_is_written: bool,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) header: bool,
+    pub(crate) lane: Option<Lane>,
+    /// From then on it isn't run any more, if it never was.
+    pub(crate) expires: Option<Moment>,
     /// How often it was claimed: the token of its last claim.
     pub(crate) attempts: u64,
     pub(crate) failures: u32,
@@ -66,6 +81,8 @@ pub(crate) struct Job {
     pub(crate) worker: Option<usize>,
     /// The reaper took it from the holder of this token, and nobody has it yet.
     pub(crate) reaped: Option<u64>,
+    /// Somebody has cancelled it while it was held.
+    pub(crate) cancel: bool,
     /// What happened last outside of a claim, and under which token: a caller who repeats it is told so.
     pub(crate) settled: Option<String>,
 }
@@ -82,8 +99,16 @@ pub(crate) enum Place {
 pub(crate) struct Finished {
     /// From then on it may be forgotten.
     pub(crate) until: Moment,
-    /// The token of the one who completed it; none if it was deleted.
-    pub(crate) token: Option<u64>,
+    pub(crate) how: Ended,
+}
+
+/// How a job ended that is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It was completed under this token.
+    Done(u64),
+    Removed,
+    Cancelled,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -125,15 +150,22 @@ impl Model {
             Verb::Promote => self.promote(),
             Verb::Reap { max_stalled } => self.reap(*max_stalled),
             Verb::Revive(slot) => Answer::Revived(self.revive(*slot)),
+            Verb::Cancel(slot) => Answer::Cancelled(self.cancel(*slot)),
+            Verb::Update { slot, payload, priority, when } => {
+                Answer::Updated(self.update(*slot, *payload, *priority, *when))
+            }
             Verb::Remove(slot) => Answer::Removed(self.remove(*slot)),
             Verb::Trim { age, count } => self.trim(*age, *count),
             Verb::Counts => self.counts(),
             Verb::Look(slot) => self.look(*slot),
             Verb::List { shelf, offset, count } => self.list(*shelf, *offset, *count),
-            Verb::Pause(paused) => {
-                self.paused = *paused;
-                Answer::None
-            }
+            Verb::Pause(lane) => self.pause(*lane),
+            Verb::Resume(lane) => self.resume(*lane),
+            Verb::Tune { lane, tuning } => self.tune(*lane, *tuning),
+            Verb::Reassign(slot, lane) => Answer::Reassigned(self.reassign(*slot, *lane)),
+            Verb::DrainLane(lane) => self.drain_lane(*lane),
+            Verb::LookAtLane(lane) => self.look_at_lane(*lane),
+            Verb::ListLanes => self.list_lanes(),
             Verb::TakeMarker => Answer::Marker(std::mem::take(&mut self.marker)),
             Verb::Advance(wait) => self.advance(*wait),
         }
@@ -155,11 +187,25 @@ impl Model {
         Answer::None
     }
 
-    /// Puts a job where it can be claimed, which wakes a worker.
+    /// Puts a job where it waits to be claimed, which wakes a worker, unless it is the first of a lane that can't be served.
     fn put_waiting(&mut self, slot: Slot) {
-        if let Some(job) = self.jobs.get_mut(&slot) {
-            job.place = Place::Pending;
-            self.marker = true;
+        let Some(job) = self.jobs.get_mut(&slot) else { return };
+        job.place = Place::Pending;
+        let lane = job.lane;
+        match lane {
+            Some(lane) if self.waiting(Some(lane)).len() == 1 => self.offer(lane),
+            _ => self.marker = true,
+        }
+    }
+
+    /// Takes a job from where it is active or waits, for another place.
+    fn take_out(&mut self, slot: Slot, to: Place) {
+        let Some(job) = self.jobs.get_mut(&slot) else { return };
+        let (from, lane) = (std::mem::replace(&mut job.place, to), job.lane);
+        match from {
+            Place::Active { .. } => self.free_slot(lane),
+            Place::Pending => self.leave_line(lane),
+            Place::Scheduled { .. } | Place::Dead { .. } => {}
         }
     }
 

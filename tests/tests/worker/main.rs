@@ -3,6 +3,7 @@
 mod beat;
 mod cancel;
 mod claiming;
+mod control;
 mod errand;
 mod events;
 mod idle;

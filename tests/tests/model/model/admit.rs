@@ -29,14 +29,18 @@ impl Model {
             payload: spec.payload,
             key: spec.key,
             priority: spec.priority,
+            priority_is_written: false,
             max_attempts: spec.max_attempts,
             header: spec.header,
+            lane: spec.lane,
+            expires: spec.expires.map(|wait| self.after(wait)),
             attempts: 0,
             failures: 0,
             stalled: 0,
             last_error: None,
             worker: None,
             reaped: None,
+            cancel: false,
             settled: None,
         };
         self.jobs.insert(slot, job);

@@ -1,10 +1,10 @@
 //! What the beat and operators do.
 
-use emq::{Removed, Revived};
+use emq::{Cancelled, Reassigned, Removed, Revived, Updated};
 
-use super::{Finished, Model, Moment, Place};
+use super::{Ended, Finished, Model, Moment, Place};
 use crate::answer::Answer;
-use crate::verb::{HOUR, Slot};
+use crate::verb::{HOUR, Lane, Slot, When};
 
 /// For how long the id of a deleted job stays taken, and for how long a silent worker's last claim is kept.
 const KEPT: i64 = HOUR;
@@ -15,32 +15,43 @@ impl Model {
         let due: Vec<Slot> =
             self.scheduled().into_iter().filter(|(due, _)| *due <= now).map(|(_, slot)| slot).collect();
         due.iter().for_each(|slot| self.put_waiting(*slot));
+        self.let_go();
         // Makes good a marker that got lost.
-        self.marker |= !self.pending().is_empty();
+        self.marker |= self.has_work();
         Answer::Promoted(due.len() as u64)
     }
 
     pub(super) fn reap(&mut self, max_stalled: Option<u32>) -> Answer {
         let now = self.now();
         let expired: Vec<(Moment, Slot)> = self.active().into_iter().filter(|(until, _)| *until <= now).collect();
-        let (mut recovered, mut dead) = (Vec::new(), Vec::new());
+        let (mut recovered, mut dead, mut cancelled) = (Vec::new(), Vec::new(), Vec::new());
         for (_, slot) in expired {
             let Some(job) = self.jobs.get_mut(&slot) else { continue };
+            if job.cancel {
+                self.end_as_cancelled(slot);
+                cancelled.push(slot);
+                continue;
+            }
             job.stalled += 1;
             job.worker = None;
             job.settled = None;
-            if max_stalled.is_some_and(|max| job.stalled >= max) {
+            let is_last = max_stalled.is_some_and(|max| job.stalled >= max);
+            if is_last {
                 job.last_error = Some("stalled".to_owned());
+            } else {
+                job.reaped = Some(job.attempts);
+            }
+            self.take_out(slot, Place::Scheduled { due: now });
+            if is_last {
                 self.put_dead(slot);
                 dead.push(slot);
             } else {
-                job.reaped = Some(job.attempts);
                 self.put_waiting(slot);
                 self.events.push(("stalled", slot));
                 recovered.push(slot);
             }
         }
-        Answer::Reaped { recovered, dead }
+        Answer::Reaped { recovered, dead, cancelled }
     }
 
     pub(super) fn revive(&mut self, slot: Slot) -> Revived {
@@ -51,10 +62,12 @@ impl Model {
         job.failures = 0;
         job.stalled = 0;
         job.settled = Some("revive".to_owned());
+        job.expires = None;
         if let Some(key) = job.key {
             self.keys.entry(key).or_insert(slot);
         }
         self.put_waiting(slot);
+        self.events.push(("revived", slot));
         Revived::Revived
     }
 
@@ -65,8 +78,91 @@ impl Model {
         }
         // Under an id that comes again, tokens begin at 1 again: only one that nobody ever had a token of is free at once.
         let was_claimed = job.attempts > 0;
+        self.take_out(slot, Place::Dead { since: self.now() });
         self.forget(slot, was_claimed.then(|| self.deleted()));
+        self.events.push(("removed", slot));
         Removed::Removed
+    }
+
+    pub(super) fn cancel(&mut self, slot: Slot) -> Cancelled {
+        let Some(job) = self.jobs.get_mut(&slot) else {
+            let before = self.done.get(&slot).is_some_and(|finished| finished.how == Ended::Cancelled);
+            return if before { Cancelled::AtOnce } else { Cancelled::Gone };
+        };
+        if matches!(job.place, Place::Active { .. }) {
+            job.cancel = true;
+            return Cancelled::Asked;
+        }
+        self.end_as_cancelled(slot);
+        Cancelled::AtOnce
+    }
+
+    /// Whatever it was, it never runs again.
+    pub(super) fn end_as_cancelled(&mut self, slot: Slot) {
+        self.take_out(slot, Place::Dead { since: self.now() });
+        self.forget(slot, Some(Finished { until: self.after(KEPT), how: Ended::Cancelled }));
+        self.events.push(("cancelled", slot));
+    }
+
+    pub(super) fn update(
+        &mut self,
+        slot: Slot,
+        payload: Option<u8>,
+        priority: Option<i32>,
+        when: Option<When>,
+    ) -> Updated {
+        let Some(job) = self.jobs.get_mut(&slot) else { return Updated::Gone };
+        let due = match job.place {
+            Place::Active { .. } => return Updated::Active,
+            Place::Dead { .. } => return Updated::Dead,
+            Place::Scheduled { due } => Some(due),
+            Place::Pending => None,
+        };
+        job.payload = payload.unwrap_or(job.payload);
+        if let Some(priority) = priority {
+            job.priority = priority;
+            job.priority_is_written = true;
+        }
+        let now = self.now();
+        let due = match when {
+            None => due,
+            Some(When::Now) => None,
+            Some(When::After(wait) | When::At(wait)) => Some(self.after(wait)),
+        };
+        self.take_out(slot, Place::Scheduled { due: now });
+        match due.filter(|due| due.at > now.at) {
+            Some(due) => self.put_scheduled(slot, due),
+            None => self.put_waiting(slot),
+        }
+        Updated::Updated
+    }
+
+    pub(super) fn reassign(&mut self, slot: Slot, lane: Option<Lane>) -> Reassigned {
+        let Some(job) = self.jobs.get(&slot) else { return Reassigned::Gone };
+        if matches!(job.place, Place::Active { .. }) {
+            return Reassigned::Active;
+        }
+        if job.lane == lane {
+            return Reassigned::Reassigned;
+        }
+        let place = job.place;
+        self.take_out(slot, Place::Scheduled { due: self.now() });
+        if let Some(job) = self.jobs.get_mut(&slot) {
+            job.lane = lane;
+            job.place = place;
+        }
+        if place == Place::Pending {
+            self.put_waiting(slot);
+        }
+        Reassigned::Reassigned
+    }
+
+    pub(super) fn drain_lane(&mut self, lane: Lane) -> Answer {
+        let waiting = self.waiting(Some(lane));
+        for slot in &waiting {
+            self.remove(*slot);
+        }
+        Answer::Drained(waiting.len())
     }
 
     pub(super) fn trim(&mut self, age: i64, count: u64) -> Answer {
@@ -91,6 +187,6 @@ impl Model {
     }
 
     fn deleted(&self) -> Finished {
-        Finished { until: self.after(KEPT), token: None }
+        Finished { until: self.after(KEPT), how: Ended::Removed }
     }
 }
