@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     csv_file::{self, Roster},
+    job::EnrollJob,
     progress::Progress,
     report::Report,
     school::School,

@@ -188,6 +188,7 @@ impl Worker {
     async fn start(self) -> Result<Running, ConnectError> {
         let Self { plan, client, counters, stop } = self;
         let keeper = patiently(&client, || LeaseKeeper::start(&client)).await?;
+        counters.count_stuck(keeper.stuck());
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
         let mut lines = Vec::with_capacity(plan.queues.len());
         let shares = plan.queues.iter().map(|queue| (queue.limit, queue.reserved));

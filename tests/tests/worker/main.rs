@@ -17,3 +17,4 @@ mod retries;
 mod settling;
 mod shutdown;
 mod stats;
+mod stuck;
