@@ -22,7 +22,7 @@ pub use job::{
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Returns,
 };
 pub use queue::{
-    Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Lane, Queue, ResultError, Update, UpdateError,
+    Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Lane, Purge, PurgeError, Purged, Queue, ResultError, Update, UpdateError,
     WaitError,
 };
 pub use store::{

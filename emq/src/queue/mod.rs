@@ -4,6 +4,7 @@ mod claimer;
 mod control;
 mod events;
 mod lane;
+mod purge;
 mod result;
 mod update;
 
@@ -13,6 +14,7 @@ pub use self::{
     claimer::{Claimer, DEFAULT_LEASE},
     events::{Event, Events},
     lane::Lane,
+    purge::{Purge, PurgeError, Purged},
     result::{JobResult, ResultError, WaitError},
     update::{Update, UpdateError},
 };
