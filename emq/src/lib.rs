@@ -71,3 +71,8 @@ pub use emq_macros::Job;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// And that of the document about fairness.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/fairness.md")]
+pub struct Fairness;
