@@ -10,6 +10,7 @@ mod claim;
 mod complete;
 mod connection;
 mod counts;
+mod durable;
 mod enqueue;
 mod error;
 mod extend;
@@ -41,6 +42,7 @@ use self::keys::Keys;
 pub(crate) use self::{
     claim::ClaimCall,
     connection::{Connection, Settings},
+    durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
     node::{NODE_TTL, Node},
@@ -49,6 +51,7 @@ pub(crate) use self::{
 pub use self::{
     claim::{Batch, Claimed, Lease},
     counts::Counts,
+    durable::Durability,
     error::{CallError, ConnectError},
     extend::Extended,
     get::Stored,
