@@ -302,7 +302,7 @@ fn refused(outcome: Result<Ticket, EnqueueError>) -> JobId {
 async fn nothing_is_durable_by_chance_while_every_client_is_killed_all_the_time() {
     let servers = Replicated::with(1).await;
     servers.replicas[0].freeze();
-    let queue = impatient(&servers.primary.url()).connect().await.unwrap().queue(&queue_name("killed")).unwrap();
+    let queue = impatient(&servers.primary.url()).connect().await.unwrap().queue(queue_name("killed")).unwrap();
     let mut raw = Raw::connect(&servers.primary).await;
     let kills = tokio::spawn(async move {
         loop {
