@@ -7,9 +7,10 @@ use support::{
 
 use crate::office::{Chore, Office};
 
-/// A claim names the keys of its queue, the last of which holds what workers have claimed.
+/// A claim is about rows and what is pending, and about what workers have claimed.
 fn is_claim(command: &Command) -> bool {
-    command.name().starts_with("EVAL") && command.arg(9).ends_with(b":claims")
+    let is_about_pending = command.arg(3).ends_with(b":job:") && command.arg(4).ends_with(b":pending");
+    is_about_pending && (5..16).any(|at| command.arg(at).ends_with(b":claims"))
 }
 
 /// A completion is about the row of one job, its logs and its result.

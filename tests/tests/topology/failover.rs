@@ -61,6 +61,30 @@ async fn what_was_durable_outlives_a_primary_of_a_cluster_that_is_killed_under_l
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_primary_of_a_cluster_that_hands_over_to_its_replica_loses_nothing() {
+    let mut nodes = cluster().await;
+    nodes.push(replica_of(&nodes, 1).await);
+    formed(&nodes).await;
+    let client = builder(url(&nodes)).connect().await.unwrap();
+    let queue = queue_at(&client, &nodes[..3], 1).await;
+    let counter = Counter::default();
+    let worker = start(&client, &counter, &[queue.name().to_string()]);
+    let load = Load::on(&queue);
+    counter.reaches(200).await;
+    Raw::connect(&nodes[3]).await.line("CLUSTER FAILOVER").await;
+    let begin = Instant::now();
+    while nodes[3].info("replication").await["role"] != "master" {
+        assert!(begin.elapsed() < BOUND, "it takes over");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let late = queue.enqueue(Count { n: 1 }).await.unwrap().id();
+    all_run(&queue, &counter, &[late]).await;
+    all_run(&queue, &counter, &load.enqueued().await).await;
+    assert_eq!(counter.repeats(), 0);
+    worker.shutdown();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_primary_of_a_cluster_without_a_replica_that_dies_and_comes_back_has_its_workers_again() {
     let nodes = cluster().await;
     let client = builder(url(&nodes)).connect().await.unwrap();

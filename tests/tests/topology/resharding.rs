@@ -93,3 +93,37 @@ async fn a_slot_that_is_moved_key_by_key_under_load_loses_no_job_and_doubles_non
     assert!(undisturbed.longest_pause() < Duration::from_secs(3), "{:?}", undisturbed.longest_pause());
     their_worker.shutdown();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_that_the_server_moves_in_one_go_is_followed() {
+    let nodes = cluster().await;
+    let client = Client::connect(url(&nodes)).await.unwrap();
+    let counter = Counter::default();
+    let name = queue_name("migrated");
+    let worker = start(&client, &counter, std::slice::from_ref(&name));
+    let queue = client.queue(&name).unwrap();
+    let (slot, from) = owner(&nodes, &queue).await;
+    let to = (from + 1) % 3;
+    let target = Raw::connect(&nodes[to]).await.line("CLUSTER MYID").await.text().to_owned();
+    let load = Load::on(&queue);
+    counter.reaches(100).await;
+    let mut source = Raw::connect(&nodes[from]).await;
+    let migrate = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {target}");
+    let reply = source.command(&migrate.split(' ').collect::<Vec<_>>()).await;
+    if reply.is_error() {
+        println!("not tested: this server can't do that ({reply})");
+    } else {
+        let key = format!("emq:{{{name}}}:pending");
+        let is_there = async {
+            while !source.command(&["EXISTS", &key]).await.to_string().contains("MOVED") {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), is_there).await.expect("the slot moves");
+    }
+    counter.reaches(counter.jobs() as u64 + 100).await;
+    let ids = load.enqueued().await;
+    counter.reaches(ids.len() as u64).await;
+    assert!(ids.iter().all(|id| counter.runs(*id) == 1), "{} runs too many", counter.repeats());
+    worker.shutdown();
+}
