@@ -95,6 +95,10 @@ impl Settings {
         let mut builder = Builder::from_config(config);
         builder.with_connection_config(|connection| {
             connection.max_command_attempts = 1;
+            // A command that a node of a Cluster sends elsewhere is an error, and the call is repeated. After MOVED the
+            // library has learned where to. ASK, of a slot whose keys are under way, it would follow wrongly: its
+            // router ends, or it mixes up replies. See `classify`.
+            connection.max_redirections = 0;
             connection.connection_timeout = self.connect_timeout;
             connection.internal_command_timeout = self.connect_timeout;
             connection.unresponsive =

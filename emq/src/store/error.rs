@@ -179,6 +179,8 @@ pub(super) fn classify(error: FredError) -> CallError {
         ErrorKind::Backpressure => true,
         ErrorKind::Unknown => details == "Failed to route command.",
         ErrorKind::Canceled => details == "Connection closed unexpectedly.",
+        // A node that redirects a command hasn't carried it out.
+        ErrorKind::Routing => details == "Too many redirections.",
         ErrorKind::Cluster => details.starts_with("All keys must") || details.starts_with("Missing server"),
         _ => false,
     };
@@ -283,6 +285,7 @@ mod tests {
         for (kind, details) in [
             (ErrorKind::Unknown, "Failed to route command."),
             (ErrorKind::Canceled, "Connection closed unexpectedly."),
+            (ErrorKind::Routing, "Too many redirections."),
             (ErrorKind::Backpressure, "Max number of in-flight commands reached."),
         ] {
             assert!(matches!(class(kind, details), CallError::Unreachable { .. }), "{details}");

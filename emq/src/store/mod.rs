@@ -10,6 +10,7 @@ mod claim;
 mod complete;
 mod connection;
 mod counts;
+mod durable;
 mod enqueue;
 mod error;
 mod exchange;
@@ -43,6 +44,7 @@ pub(crate) use self::{
     claim::ClaimCall,
     complete::{Done, MAX_COMPLETIONS},
     connection::{Connection, Settings},
+    durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
     node::{NODE_TTL, Node},
@@ -51,6 +53,7 @@ pub(crate) use self::{
 pub use self::{
     claim::{Batch, Claimed, Lease},
     counts::Counts,
+    durable::Durability,
     error::{CallError, ConnectError},
     extend::Extended,
     get::Stored,

@@ -2,6 +2,7 @@
 
 mod access;
 mod connect;
+mod durable;
 mod enqueue;
 mod enqueue_many;
 mod error_texts;

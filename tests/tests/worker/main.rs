@@ -10,6 +10,7 @@ mod patience;
 mod poison;
 mod restart;
 mod retries;
+mod runtime;
 mod settling;
 mod shutdown;
 mod stats;

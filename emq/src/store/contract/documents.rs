@@ -175,13 +175,17 @@ fn the_access_list_in_the_document_names_every_command() {
     for (_, code) in codes() {
         needed.extend(body::calls(&code).into_iter().map(|call| call.command.to_lowercase()));
     }
-    for file in ["claim", "server", "wait"] {
+    for file in ["claim", "durable", "server", "wait"] {
         let code = caller(file);
-        for start in ["new_static(\"", ".command(\"", "command(client, \""] {
+        for start in ["new_static(\"", ".command(\"", "command(client, \"", "command_at(\"", "that_blocks(\""] {
             let names = code.split(start).skip(1).filter_map(|rest| rest.split('"').next());
             needed.extend(names.map(str::to_lowercase));
         }
     }
+    // The other one is named beside the rule: a server that doesn't know it would refuse the rule.
+    let [wait, waitaof] = super::super::durable::WAITS.map(str::to_lowercase);
+    needed.insert(wait);
+    assert!(text.contains(&format!("`+{waitaof}`")));
     // What the client library itself sends.
     needed.extend(["eval", "evalsha", "hello", "auth", "ping", "client"].map(str::to_owned));
     assert_eq!(allowed, needed);
