@@ -8,7 +8,8 @@ use support::{
     proxy::{When, any},
 };
 use tokio::{
-    task::JoinSet,
+    sync::mpsc::{UnboundedSender, unbounded_channel},
+    task::{JoinError, JoinHandle, JoinSet},
     time::{Instant, sleep, timeout},
 };
 
@@ -38,7 +39,9 @@ pub(crate) struct Chaos {
     /// The lines of the workers, and of one producer.
     lines: [Line; 2],
     pub(crate) workers: Workers,
-    operator: Operator,
+    /// The operator, who may have to wait until the driver lets the server be written to, and what tells it what to do.
+    operator: JoinHandle<()>,
+    to_operator: Option<UnboundedSender<Blow>>,
     /// What was done to the server or the queue, and when it is to be undone.
     passing: BTreeMap<Strike, Instant>,
     ending: JoinSet<Result<(), String>>,
@@ -57,11 +60,13 @@ impl Chaos {
         (ledger, book): (Ledger, Arc<Book>),
         seed: u64,
     ) -> Self {
+        let (to_operator, told) = unbounded_channel();
         Self {
             server,
             lines: proxies.map(|proxy| Line { proxy, clear_at: None }),
             workers,
-            operator,
+            operator: tokio::spawn(operator.run(told)),
+            to_operator: Some(to_operator),
             passing: BTreeMap::new(),
             ending: JoinSet::new(),
             strikes: Strikes::new(seed),
@@ -90,7 +95,7 @@ impl Chaos {
     }
 
     async fn strike(&mut self, blow: &Blow) {
-        let &Blow { strike, victim, time, number, .. } = blow;
+        let &Blow { strike, victim, time, .. } = blow;
         match strike {
             Strike::Kill => self.workers.kill(victim).await,
             Strike::Terminate => {
@@ -110,8 +115,12 @@ impl Chaos {
             // Of a primary that isn't there.
             Strike::Demote => self.pass(strike, "REPLICAOF 127.0.0.1 1", time).await,
             Strike::Pause => self.pass(strike, "HSET emq:{soak}:meta paused 1", time).await,
-            Strike::Revive => self.operator.revive_dead(number).await,
-            Strike::RemoveDead => self.operator.remove_dead(number).await,
+            Strike::Revive | Strike::RemoveDead => {
+                if let Some(operator) = &self.to_operator {
+                    // It is missed at the end if it has panicked.
+                    let _ = operator.send(blow.clone());
+                }
+            }
             Strike::Sever
             | Strike::CutReplies
             | Strike::CutRequests
@@ -123,7 +132,7 @@ impl Chaos {
         }
     }
 
-    /// Undoes everything that passes, and waits for the workers that were asked to end.
+    /// Undoes everything that passes, and waits for the operator and for the workers that were asked to end.
     pub(crate) async fn stop(&mut self) -> Result<(), BoxError> {
         let deadline = Instant::now() + UNDO;
         loop {
@@ -136,13 +145,17 @@ impl Chaos {
             }
             sleep(Duration::from_millis(100)).await;
         }
+        self.to_operator = None;
+        let operator =
+            timeout(UNDO, &mut self.operator).await.map_err(|_| "an operator waits for an answer for ever")?;
+        self.ended(operator.map(Ok));
         while let Some(ended) = self.ending.join_next().await {
             self.ended(ended);
         }
         Ok(())
     }
 
-    fn ended(&self, ended: Result<Result<(), String>, tokio::task::JoinError>) {
+    fn ended(&self, ended: Result<Result<(), String>, JoinError>) {
         match ended {
             Ok(Ok(())) => {}
             Ok(Err(why)) => self.book.violation(why),

@@ -5,11 +5,12 @@
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use emq::{BoxError, CallError, JobId, Listed, Place, Queue, Removed, Revived};
-use tokio::time::sleep;
+use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 
 use crate::{
     book::{Book, Removal},
     jobs::QUEUE,
+    strikes::{Blow, Strike},
     worker,
 };
 
@@ -29,20 +30,30 @@ impl Operator {
         Ok(Self { queue: client.queue(QUEUE)?, book })
     }
 
+    /// Does what it is told, one after the other, until nobody is left to tell it anything.
+    pub(crate) async fn run(self, mut told: UnboundedReceiver<Blow>) {
+        while let Some(Blow { strike, number, .. }) = told.recv().await {
+            match strike {
+                Strike::Revive => self.revive_dead(number).await,
+                _ => self.remove_dead(number).await,
+            }
+        }
+    }
+
     /// Removes a job that may wait, and asks until it is known what became of it.
     pub(crate) async fn withdraw(&self, id: JobId) {
         self.remove(id, Removal::Possible).await;
     }
 
     /// Removes some dead letters. Nobody else does anything to them: one that is gone without an answer was removed.
-    pub(crate) async fn remove_dead(&self, number: u64) {
+    async fn remove_dead(&self, number: u64) {
         for letter in self.some_dead(number).await {
             self.remove(letter.id, Removal::Certain).await;
         }
     }
 
     /// Revives some dead letters. They will die again.
-    pub(crate) async fn revive_dead(&self, number: u64) {
+    async fn revive_dead(&self, number: u64) {
         for letter in self.some_dead(number).await {
             let id = letter.id;
             match self.queue.revive(id).await {
