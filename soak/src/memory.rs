@@ -12,7 +12,7 @@ const SLACK: u64 = 2 * 1024;
 const PER_RUN: u64 = 256;
 
 /// What the server may use per key, in bytes: a dead letter has the most, and its entry in a set.
-const PER_KEY: u64 = 768;
+const PER_KEY: u64 = 512;
 
 /// By then every part of a worker has been used.
 const WARM_UP: Duration = Duration::from_secs(30);
