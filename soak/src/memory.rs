@@ -5,11 +5,11 @@ use std::{fs, io, process::Command, time::Duration};
 use support::{Raw, Reply};
 use tokio::time::timeout;
 
-/// What a process or the server may grow by for no reason at all, in KiB.
-const SLACK: u64 = 2 * 1024;
+/// What a worker or the server may grow by for no reason at all, in KiB: three times what was ever seen.
+const SLACK: u64 = 1536;
 
 /// What a worker may grow by per job, in bytes.
-const PER_RUN: u64 = 256;
+const PER_RUN: u64 = 192;
 
 /// What the server may use per key, in bytes: a dead letter has the most, and its entry in a set.
 const PER_KEY: u64 = 512;
