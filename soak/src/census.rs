@@ -37,13 +37,19 @@ pub(crate) struct Census {
     pub(crate) violations: Vec<String>,
 }
 
-/// What there is one of at most.
-const SINGLES: [&str; 7] = [
+/// The queue's own settings. Of them, whose turn it is may be left, and nothing else: it isn't paused.
+const META: &str = "emq:{soak}:meta";
+
+/// What there is one of at most. Lanes leave no more than that behind: no slot, no waiting place, no turn in the ring.
+const SINGLES: [&str; 10] = [
     "{emq}:version",
     "emq:{soak}:dead",
     "emq:{soak}:done",
     "emq:{soak}:marker",
     "emq:{soak}:claims",
+    "emq:{soak}:glimit",
+    META,
+    "emq:{soak}:wake",
     "emq:{soak}:metrics:completed",
     "emq:{soak}:metrics:failed",
 ];
@@ -68,6 +74,11 @@ pub(crate) async fn take(port: u16, known: &Known<'_>) -> Result<Census, BoxErro
         }
     }
     census.claims = raw.try_command(&["HLEN", "emq:{soak}:claims"]).await?.int().unsigned_abs();
+    for field in raw.try_command(&["HKEYS", META]).await?.items().iter().map(Reply::text) {
+        if field != "turn" {
+            census.violations.push(format!("the queue has {field} among its settings"));
+        }
+    }
     let overdue = (known.drained_at - TRIM_LAG_MS).to_string();
     let overdue = raw.try_command(&["ZCOUNT", "emq:{soak}:done", "-inf", &overdue]).await?.int().unsigned_abs();
     for (what, number, most) in [
@@ -110,9 +121,9 @@ impl Census {
         let is_removed = known.removals.get(&id) == Some(&Removal::Certain);
         match (kind, entry.end) {
             _ if is_removed => return Some("is of a job that was removed"),
-            (None, End::Dead { .. }) => self.rows += 1,
+            (None, End::Dead { .. } | End::DoneOrExpired) => self.rows += 1,
             (None, End::Done | End::Discarded) => return Some("is the row of a job that has succeeded"),
-            (Some("result"), End::Done) => self.results += 1,
+            (Some("result"), End::Done | End::DoneOrExpired) => self.results += 1,
             (Some("result"), End::Discarded) => return Some("is the result of a job that had nothing to do"),
             (Some("result"), End::Dead { .. }) => return Some("is the result of a job that has failed"),
             (Some(_), _) => return Some("belongs to a job that has ended"),

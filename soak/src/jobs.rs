@@ -14,6 +14,10 @@ pub(crate) const QUEUE: &str = "soak";
 /// How long a finished job is remembered, and its result kept: the `retention` below.
 pub(crate) const RETENTION: Duration = Duration::from_secs(60);
 
+/// The lanes that some of them wait in, and the most of its jobs that may be active at a time, where there is a limit.
+pub(crate) const LANES: [(&str, Option<u32>); 6] =
+    [("a", None), ("b", None), ("c", Some(1)), ("d", Some(3)), ("e", Some(8)), ("f", None)];
+
 /// Ends the message of each panic that is meant, so that it isn't printed.
 pub(crate) const MEANT: &str = "as it is meant to";
 
@@ -53,6 +57,8 @@ pub(crate) enum End {
     Discarded,
     /// A dead letter after so many failures.
     Dead { failures: u32 },
+    /// As `Done`, or a dead letter that expired before its first run.
+    DoneOrExpired,
 }
 
 impl Plan {

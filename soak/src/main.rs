@@ -11,10 +11,11 @@
 //! is noted in a SQLite file. Then the driver stops, the queue is drained, and everything is held against everything:
 //!
 //! * what was accepted is done, dead or removed, and nothing waits;
-//! * the effect of each job that is to succeed is there once, and what is dead was meant to die, after just so many failures;
+//! * the effect of each job that is to succeed is there once; what is dead was meant to die, after just so many failures, or
+//!   had expired before its first run;
 //! * no token ran twice, no effect was had under a token after a newer one had begun, and whatever a ghost tried to write
 //!   under an old token was refused;
-//! * two jobs with one deduplication key were never there at once;
+//! * two jobs with one deduplication key were never there at once, and lanes have no slot, no job and no turn left;
 //! * each key of the server is one that may be left, and there are no more of them than can be explained;
 //! * neither the server nor the oldest worker has grown with the jobs that have run.
 //!

@@ -9,7 +9,7 @@ use tokio::{sync::mpsc::UnboundedReceiver, time::sleep};
 
 use crate::{
     book::{Book, Removal},
-    jobs::QUEUE,
+    jobs::{End, QUEUE},
     strikes::{Blow, Strike},
     worker,
 };
@@ -99,7 +99,12 @@ impl Operator {
     async fn some_dead(&self, number: u64) -> Vec<Listed> {
         let Ok(counts) = self.queue.counts().await else { return Vec::new() };
         let (offset, count) = (number * 7 % counts.dead.max(1), 1 + number % 4);
-        self.queue.list(Place::Dead, offset, usize::try_from(count).unwrap_or(1)).await.unwrap_or_default()
+        let listed = self.queue.list(Place::Dead, offset, usize::try_from(count).unwrap_or(1)).await;
+        // One that has expired would succeed.
+        let jobs = self.book.jobs();
+        let will_die =
+            |letter: &Listed| jobs.get(&letter.id).is_some_and(|entry| matches!(entry.end, End::Dead { .. }));
+        listed.unwrap_or_default().into_iter().filter(will_die).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 
 use crate::{
     book::Entry,
-    jobs::{End, HangJob, Plan, WorkJob, load},
+    jobs::{End, HangJob, LANES, Plan, WorkJob, load},
 };
 
 /// How many deduplication keys there are.
@@ -20,6 +20,8 @@ pub(crate) struct Order<J> {
     job: J,
     delay: Option<Duration>,
     priority: i32,
+    lane: Option<&'static str>,
+    expires_in: Option<Duration>,
     max_attempts: Option<u32>,
     pub(crate) entry: Entry,
     /// Whether it is sent once more though it was accepted.
@@ -46,6 +48,12 @@ impl<J: Job + Clone> Order<J> {
         if let Some(delay) = self.delay {
             draft = draft.delay(delay);
         }
+        if let Some(lane) = self.lane {
+            draft = draft.group(lane);
+        }
+        if let Some(time) = self.expires_in {
+            draft = draft.expires_in(time);
+        }
         if let Some(key) = &self.entry.key {
             draft = draft.unique(key);
         }
@@ -62,6 +70,12 @@ impl<J: Job + Clone> Order<J> {
         }
         if let Some(delay) = self.delay {
             enqueue = enqueue.delay(delay);
+        }
+        if let Some(lane) = self.lane {
+            enqueue = enqueue.group(lane);
+        }
+        if let Some(time) = self.expires_in {
+            enqueue = enqueue.expires_in(time);
         }
         if let Some(key) = &self.entry.key {
             enqueue = enqueue.unique(key);
@@ -101,6 +115,8 @@ impl Orders {
             job: HangJob { times },
             delay: None,
             priority: 0,
+            lane: None,
+            expires_in: None,
             max_attempts: None,
             entry,
             repeated: self.chance.random_bool(0.05),
@@ -111,7 +127,7 @@ impl Orders {
     fn work(&mut self) -> Order<WorkJob> {
         let plan = self.plan();
         let chance = &mut self.chance;
-        let (what, end) = (plan.to_string(), plan.end());
+        let (what, mut end) = (plan.to_string(), plan.end());
         let is_done = end == End::Done;
         let key = (is_done && chance.random_bool(0.2)).then(|| format!("key-{}", chance.random_range(0..KEYS)));
         let delay = chance.random_bool(0.1).then(|| Duration::from_millis(chance.random_range(50..3_000)));
@@ -122,9 +138,16 @@ impl Orders {
         };
         let withdrawn_after =
             (is_done && chance.random_bool(0.05)).then(|| Duration::from_millis(chance.random_range(0..1_500)));
+        let lane = chance.random_bool(0.3).then(|| LANES[chance.random_range(0..LANES.len())].0);
+        let may_expire = is_done && withdrawn_after.is_none() && chance.random_bool(0.05);
+        let expires_in = may_expire.then(|| Duration::from_millis(chance.random_range(1..2_000)));
+        if may_expire {
+            end = End::DoneOrExpired;
+        }
         let entry = Entry { what, end, key };
         let repeated = chance.random_bool(0.05);
-        Order { job: WorkJob { plan }, delay, priority, max_attempts, entry, repeated, withdrawn_after }
+        let job = WorkJob { plan };
+        Order { job, delay, priority, lane, expires_in, max_attempts, entry, repeated, withdrawn_after }
     }
 
     fn plan(&mut self) -> Plan {
@@ -169,7 +192,16 @@ mod tests {
     #[test]
     fn every_way_in_which_a_job_can_end_is_ordered_soon() {
         let orders = first(7, 0, 300);
-        for word in ["Done", "Discarded", "Dead { failures: 1 }", "Dead { failures: 3 }", "hang", "Carry", "Block"] {
+        for word in [
+            "Done",
+            "Discarded",
+            "DoneOrExpired",
+            "Dead { failures: 1 }",
+            "Dead { failures: 3 }",
+            "hang",
+            "Carry",
+            "Block",
+        ] {
             assert!(orders.contains(word), "{word}");
         }
     }

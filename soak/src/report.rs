@@ -80,7 +80,6 @@ impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verdict, told, census, .. } = self;
         let strikes: Vec<String> = self.strikes.iter().map(|(strike, times)| format!("{strike:?} {times}")).collect();
-        let waiting = verdict.counts.unfinished();
         let lines: [(&str, u64, String); 19] = [
             ("strikes", self.strikes.values().sum(), strikes.join(", ")),
             ("accepted", verdict.accepted, String::new()),
@@ -92,9 +91,9 @@ impl fmt::Display for Summary<'_> {
             ),
             ("sent again", self.book.repeats.load(Ordering::Relaxed), "though accepted".into()),
             ("done", verdict.counts.completed, String::new()),
-            ("dead", verdict.counts.dead, String::new()),
+            ("dead", verdict.counts.dead, format!("{} of them have expired", verdict.expired)),
             ("removed", verdict.removed, "while they waited, or dead".into()),
-            ("waiting", waiting, String::new()),
+            ("waiting", verdict.waiting, String::new()),
             ("revived", self.book.revived.load(Ordering::Relaxed), "dead letters, that died again".into()),
             ("runs", verdict.runs, format!("{} of them not the first of their job", verdict.repeated_runs)),
             ("found done", verdict.found_done, "runs that found the effect of an earlier one".into()),

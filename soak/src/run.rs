@@ -7,7 +7,7 @@ use std::{
 };
 
 use emq::{BoxError, Client};
-use support::{Proxy, Server};
+use support::{Proxy, Raw, Server};
 use tokio::{
     task::{JoinError, JoinSet},
     time::{Instant, sleep, timeout},
@@ -18,7 +18,7 @@ use crate::{
     census::{self, Known},
     chaos::Chaos,
     ghost::Ghost,
-    jobs::RETENTION,
+    jobs::{LANES, QUEUE, RETENTION},
     ledger::{Event, Ledger, unix_ms},
     memory,
     operator::Operator,
@@ -71,6 +71,7 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     let for_producer = Proxy::start(server.port());
     let client = builder(&server.url()).connect().await?;
     let operator = Operator::connect(&server.url(), Arc::clone(&book)).await?;
+    limit_lanes(&server).await;
     let memory_before = memory::Server::ask(server.port()).await;
     let mut producers = JoinSet::new();
     for number in 0..PRODUCERS {
@@ -84,7 +85,7 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     let proxies = [for_workers, for_producer];
     let records = (ledger.clone(), Arc::clone(&book));
     let mut chaos = Chaos::new(Arc::clone(&server), proxies, workers, operator, records, seed);
-    let throttle = tokio::spawn(watch::throttle(client.clone(), Arc::clone(&book)));
+    let throttle = tokio::spawn(watch::throttle(client.clone(), server.port(), Arc::clone(&book)));
     let ghost = tokio::spawn(Ghost::new(&client, Ledger::open(&path)?, Arc::clone(&book), seed)?.run());
 
     let mut watch = Watch::new(client.clone(), Arc::clone(&book), ledger.clone(), server.port());
@@ -99,7 +100,7 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     if timeout(SETTLE, all_end(&mut producers)).await.map_err(|_| "an enqueue is still unknown")?.is_err() {
         book.violation("a producer panicked".into());
     }
-    let drained = drain(&client).await;
+    let drained = drain(&client, server.port()).await;
     let drained_at = census::server_time(server.port()).await?;
     throttle.abort();
     ghost.abort();
@@ -107,7 +108,7 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     let Chaos { workers, done, .. } = chaos;
     workers.stop(&book).await;
 
-    let mut verdict = Verdict::draw_up(&book, &ledger, &client).await?;
+    let mut verdict = Verdict::draw_up(&book, &ledger, &client, server.port()).await?;
     if !drained {
         verdict.add(None, format!("there are jobs left, and none was finished for {STANDSTILL:?}"));
     }
@@ -151,6 +152,15 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     Ok(verdict.violations.is_empty())
 }
 
+async fn limit_lanes(server: &Server) {
+    let mut raw = Raw::connect(server).await;
+    for (lane, limit) in LANES {
+        if let Some(limit) = limit {
+            raw.line(&format!("HSET emq:{{{QUEUE}}}:glimit {lane} {limit}")).await;
+        }
+    }
+}
+
 async fn all_end(producers: &mut JoinSet<()>) -> Result<(), JoinError> {
     while let Some(ended) = producers.join_next().await {
         ended?;
@@ -159,10 +169,10 @@ async fn all_end(producers: &mut JoinSet<()>) -> Result<(), JoinError> {
 }
 
 /// Waits until nothing is left to do; `false` if nothing is done any more before.
-async fn drain(client: &Client) -> bool {
+async fn drain(client: &Client, port: u16) -> bool {
     let (mut fewest, mut since) = (u64::MAX, Instant::now());
     while since.elapsed() < STANDSTILL {
-        let left = watch::counts(client).await.map(|counts| counts.unfinished());
+        let left = watch::left(client, port).await;
         if left == Some(0) {
             return true;
         }

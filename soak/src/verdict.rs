@@ -12,6 +12,7 @@ use crate::{
     book::{Book, Entry, Removal},
     jobs::{End, QUEUE},
     ledger::{Event, Ledger, What},
+    watch,
 };
 
 /// A broken promise, and the job that it was broken to.
@@ -29,6 +30,8 @@ pub(crate) struct Verdict {
     pub(crate) accepted: u64,
     pub(crate) duplicates: u64,
     pub(crate) removed: u64,
+    pub(crate) expired: u64,
+    pub(crate) waiting: u64,
     pub(crate) counts: Counts,
     pub(crate) runs: u64,
     pub(crate) repeated_runs: u64,
@@ -39,8 +42,10 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     /// Draws it up, once all workers have ended.
-    pub(crate) async fn draw_up(book: &Book, ledger: &Ledger, client: &Client) -> Result<Self, BoxError> {
-        let mut verdict = Self { counts: client.queue(QUEUE)?.counts().await?, ..Self::default() };
+    pub(crate) async fn draw_up(book: &Book, ledger: &Ledger, client: &Client, port: u16) -> Result<Self, BoxError> {
+        let counts = client.queue(QUEUE)?.counts().await?;
+        let waiting = watch::left(client, port).await.ok_or("the server doesn't say how many jobs wait")?;
+        let mut verdict = Self { counts, waiting, ..Self::default() };
         for event in ledger.events().await? {
             verdict.events.entry(event.job.clone()).or_default().push(event);
         }
@@ -49,6 +54,7 @@ impl Verdict {
             *effects.entry(job).or_default() += 1;
         }
         let dead = dead(client).await?;
+        verdict.expired = dead.values().filter(|stored| has_expired(stored)).count() as u64;
         let (jobs, removals) = (book.jobs().clone(), book.removals().clone());
         verdict.sums(book, &jobs, &removals);
         verdict.fates(&jobs, &removals, &effects, &dead);
@@ -80,15 +86,16 @@ impl Verdict {
         self.duplicates = book.duplicates().len() as u64;
         self.removed = certain;
         let Counts { completed, dead, failed, .. } = self.counts;
-        let waiting = self.counts.unfinished();
-        // Each way in which a job can end, once: whoever adds one adds it here, and to `End`.
+        let (waiting, expired) = (self.waiting, self.expired);
+        // Each way in which a job can end, once: whoever adds one adds it here, and to `End`. What has expired is dead.
         let somewhere = completed + dead + certain + waiting;
-        let to_be_done = self.accepted - mortal - (certain - removed_dead);
-        let buried = mortal + revived;
+        let to_be_done = self.accepted - mortal - (certain - removed_dead) - expired;
+        let to_be_dead = mortal - removed_dead + expired;
+        let buried = mortal + revived + expired;
         self.check("jobs wait", waiting, 0..=0);
         self.check("jobs are done, dead, removed or wait", somewhere, self.accepted - perhaps..=self.accepted);
         self.check("jobs were done", completed, to_be_done - perhaps..=to_be_done);
-        self.check("dead letters are kept", dead, mortal - removed_dead..=mortal - removed_dead);
+        self.check("dead letters are kept", dead, to_be_dead..=to_be_dead);
         // A dead letter that was revived has died again.
         self.check("jobs were buried", failed, buried..=buried + perhaps_revived);
     }
@@ -116,6 +123,13 @@ impl Verdict {
             let wanted = match (entry.end, removal) {
                 (End::Done, None) => 1..=1,
                 (End::Done, Some(_)) => 0..=1,
+                (End::DoneOrExpired, _) => {
+                    if dead.contains_key(id) {
+                        0..=0
+                    } else {
+                        1..=1
+                    }
+                }
                 (End::Discarded | End::Dead { .. }, _) => 0..=0,
             };
             if !wanted.contains(&times) {
@@ -139,7 +153,12 @@ impl Verdict {
                         );
                     }
                 }
-                (Some(stored), End::Done | End::Discarded) => {
+                (Some(stored), End::DoneOrExpired) if has_expired(stored) => {
+                    if self.events.contains_key(id.as_str()) {
+                        self.add(job, format!("{id} ({what}) has expired, though a run had begun"));
+                    }
+                }
+                (Some(stored), End::Done | End::Discarded | End::DoneOrExpired) => {
                     self.add(job, format!("{id} ({what}) is dead, and was to succeed: {:?}", stored.last_error));
                 }
                 (None, End::Dead { .. }) if removal.is_none() => {
@@ -224,6 +243,10 @@ impl Verdict {
             }
         }
     }
+}
+
+fn has_expired(stored: &Stored) -> bool {
+    stored.last_error.as_deref() == Some("expired")
 }
 
 /// All dead letters.
