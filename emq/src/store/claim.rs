@@ -1,6 +1,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
+use fred::types::Value;
 use tokio::time::Instant;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
 use crate::job::{Job, JobError, JobId};
 
 pub(super) static SCRIPT: Script<12, 4> =
-    script!("claim", uses "clock", "guard", "waiting", "lanes", "ending", "turns");
+    script!("claim", uses "clock", "guard", "waiting", "lanes", "ending", "turns", "claim");
 
 /// How many fields of a job a claim answers with.
 const FIELDS: usize = 9;
@@ -159,11 +160,46 @@ pub(crate) struct ClaimCall<'a> {
     pub(crate) lease: Duration,
 }
 
+impl ClaimCall<'_> {
+    pub(super) fn arguments(&self) -> [Value; 4] {
+        let max = self.max.clamp(1, super::MAX_BATCH);
+        [number(max as u64), millis(self.lease), self.worker.to_owned().into(), self.request.to_owned().into()]
+    }
+}
+
+/// Until when what a claim brings is surely leased. To be asked before the call: the lease lasts that long however slow
+/// the answer is.
+pub(super) fn leased_until(claim: &ClaimCall<'_>) -> Instant {
+    Instant::now() + claim.lease.min(MAX_WAIT)
+}
+
+pub(super) fn read_batch(reply: &mut Reply, claim: &ClaimCall<'_>, leased_until: Instant) -> Result<Batch, CallError> {
+    let request = reply.text()?;
+    if request != claim.request {
+        // The reply of another call: the client library has lost count of its replies.
+        return Err(CallError::UnexpectedReply {
+            call: reply.call(),
+            detail: format!("request {request:?} instead of {:?}", claim.request),
+        });
+    }
+    let more = reply.integer()? == 1;
+    let next_event = reply.wait()?;
+    let mut dropped = reply.count()?;
+    let expired = reply.count()?;
+    let mut jobs = Vec::with_capacity(reply.len());
+    while reply.len() > 0 {
+        match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
+            Some(job) => jobs.push(job),
+            None => dropped += 1,
+        }
+    }
+    Ok(Batch { jobs, more, next_event, dropped, expired })
+}
+
 impl Store {
     /// Claims up to `max` jobs.
     pub(crate) async fn claim(&self, claim: ClaimCall<'_>) -> Result<Batch, CallError> {
         let keys = &self.keys;
-        let max = claim.max.clamp(1, super::MAX_BATCH);
         let call = SCRIPT.with(
             [
                 keys.rows.clone(),
@@ -179,32 +215,11 @@ impl Store {
                 keys.events.clone(),
                 keys.root.clone(),
             ],
-            [number(max as u64), millis(claim.lease), claim.worker.to_owned().into(), claim.request.to_owned().into()],
+            claim.arguments(),
         );
-        // Taken before the call: the lease surely lasts that long, however slow the reply is.
-        let leased_until = Instant::now() + claim.lease.min(MAX_WAIT);
-        let answer = self.connection.call(call).await?;
-        let mut reply = Reply::list("claim", answer.value)?;
-        let request = reply.text()?;
-        if request != claim.request {
-            // The reply of another call: the client library has lost count of its replies.
-            return Err(CallError::UnexpectedReply {
-                call: "claim",
-                detail: format!("request {request:?} instead of {:?}", claim.request),
-            });
-        }
-        let more = reply.integer()? == 1;
-        let next_event = reply.wait()?;
-        let mut dropped = reply.count()?;
-        let expired = reply.count()?;
-        let mut jobs = Vec::with_capacity(reply.len());
-        while reply.len() > 0 {
-            match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
-                Some(job) => jobs.push(job),
-                None => dropped += 1,
-            }
-        }
-        Ok(Batch { jobs, more, next_event, dropped, expired })
+        let leased_until = leased_until(&claim);
+        let mut reply = Reply::list("claim", self.connection.call(call).await?.value)?;
+        read_batch(&mut reply, &claim, leased_until)
     }
 
     /// Forgets what a worker that leaves has claimed last.

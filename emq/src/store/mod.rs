@@ -12,6 +12,7 @@ mod connection;
 mod counts;
 mod enqueue;
 mod error;
+mod exchange;
 mod extend;
 mod get;
 mod keys;
@@ -40,6 +41,7 @@ use std::sync::Arc;
 use self::keys::Keys;
 pub(crate) use self::{
     claim::ClaimCall,
+    complete::{Done, MAX_COMPLETIONS},
     connection::{Connection, Settings},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
