@@ -1,6 +1,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
+use fred::types::Value;
 use tokio::time::Instant;
 
 use super::{
@@ -172,8 +173,19 @@ impl Store {
         );
         // Taken before the call: the lease surely lasts that long, however slow the reply is.
         let leased_until = Instant::now() + claim.lease.min(MAX_WAIT);
-        let answer = self.connection.call(call).await?;
-        let mut reply = Reply::list("claim", answer.value)?;
+        Batch::read(self.connection.call(call).await?.value, &claim, leased_until)
+    }
+
+    /// Forgets what a worker that leaves has claimed last.
+    pub(crate) async fn forget_claims(&self, worker: &str) -> Result<(), CallError> {
+        self.connection.command("HDEL", &self.keys.claims, &[worker]).await
+    }
+}
+
+impl Batch {
+    /// Reads the answer to `claim`, whose jobs are leased until `leased_until`.
+    pub(super) fn read(value: Value, claim: &ClaimCall<'_>, leased_until: Instant) -> Result<Self, CallError> {
+        let mut reply = Reply::list("claim", value)?;
         let request = reply.text()?;
         if request != claim.request {
             // The reply of another call: the client library has lost count of its replies.
@@ -192,17 +204,13 @@ impl Store {
                 None => dropped += 1,
             }
         }
-        Ok(Batch { jobs, more, next_event, dropped })
-    }
-
-    /// Forgets what a worker that leaves has claimed last.
-    pub(crate) async fn forget_claims(&self, worker: &str) -> Result<(), CallError> {
-        self.connection.command("HDEL", &self.keys.claims, &[worker]).await
+        Ok(Self { jobs, more, next_event, dropped })
     }
 }
 
-/// `None` for an id that only the script takes for a job's: its number is out of range. It can't be named, and goes the
-/// way of a job whose worker is gone; the others of the batch are not to suffer for it.
+/// `None` for an id that only the script takes for a job's (its number is out of range), and for a token that somebody
+/// has put there. Neither can be named: they go the way of a job whose worker is gone, and the others of the batch are
+/// not to suffer for them.
 fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Option<Claimed>, CallError> {
     if reply.len() != FIELDS {
         return Err(CallError::UnexpectedReply {
@@ -210,8 +218,7 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
             detail: format!("a job with {} fields instead of {FIELDS}", reply.len()),
         });
     }
-    let Ok(id) = reply.text()?.parse() else { return Ok(None) };
-    let token = reply.count()?;
+    let (Some(id), Some(token)) = (reply.lenient_id()?, reply.lenient_number()?) else { return Ok(None) };
     let payload = reply.bytes()?;
     let name = reply.optional_bytes()?.map(|name| String::from_utf8_lossy(&name).into_owned());
     let failures = reply.lenient_number()?.unwrap_or(0);

@@ -80,10 +80,17 @@ impl Reply {
         Ok(part.as_str().and_then(|text| text.parse().ok()))
     }
 
-    /// The ids of a list; one that isn't a job's can't be named, and is left out.
+    /// An id that somebody may have put there: `None` unless it is a job's, for another can't be named.
+    pub(super) fn lenient_id(&mut self) -> Result<Option<JobId>, CallError> {
+        let part = self.next()?;
+        Ok(part.as_str().and_then(|text| text.parse().ok()))
+    }
+
+    /// The ids of a list; one that isn't a job's is left out.
     pub(super) fn ids(&mut self) -> Result<Vec<JobId>, CallError> {
-        let list = self.list_part()?;
-        Ok(list.parts.filter_map(|part| part.as_str()?.parse().ok()).collect())
+        let mut list = self.list_part()?;
+        let ids = (0..list.len()).map(|_| list.lenient_id());
+        Ok(ids.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 }
 
