@@ -66,7 +66,7 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
-    fn config(&self) -> Result<Config, ConnectError> {
+    pub(super) fn config(&self) -> Result<Config, ConnectError> {
         let url = match self.url.strip_prefix("unix:") {
             Some(path) => format!("redis+unix:{path}"),
             None => self.url.clone(),
@@ -81,6 +81,7 @@ impl Settings {
         }
         let mut config =
             Config::from_url(&url).map_err(|error| ConnectError::Url { reason: error.details().to_owned() })?;
+        check_address(&config.server)?;
         config.version = RespVersion::RESP3;
         config.fail_fast = true;
         config.username = self.username.clone().or(config.username);
@@ -126,6 +127,19 @@ impl Settings {
 }
 
 /// Where a server is, without user and password.
+/// The client library takes a URL that names nothing, and goes on to look for it.
+fn check_address(server: &ServerConfig) -> Result<(), ConnectError> {
+    let reason = match server {
+        ServerConfig::Unix { path } if path.as_os_str().is_empty() => "it has no path",
+        ServerConfig::Unix { .. } => return Ok(()),
+        _ if server.hosts().is_empty() || server.hosts().iter().any(|server| server.host.is_empty()) => {
+            "it has no host"
+        }
+        _ => return Ok(()),
+    };
+    Err(ConnectError::Url { reason: reason.into() })
+}
+
 fn address(server: ServerConfig) -> String {
     match server {
         ServerConfig::Unix { path } => path.display().to_string(),
