@@ -7,15 +7,16 @@ use tokio::time::Instant;
 use super::{
     Store,
     error::CallError,
-    reply::Reply,
+    reply::{Reply, unlike},
     script::{MAX_WAIT, Script, millis, number, script},
 };
 use crate::job::{Job, JobError, JobId};
 
-pub(super) static SCRIPT: Script<7, 4> = script!("claim", uses "clock", "guard", "waiting");
+pub(super) static SCRIPT: Script<12, 4> =
+    script!("claim", uses "clock", "guard", "waiting", "lanes", "ending", "turns");
 
 /// How many fields of a job a claim answers with.
-const FIELDS: usize = 8;
+const FIELDS: usize = 9;
 
 /// The right to settle a job: its id and the fencing token of one claim.
 ///
@@ -95,6 +96,8 @@ pub struct Claimed {
     pub max_attempts: Option<u32>,
     /// What its producer sent along.
     pub headers: HashMap<String, String>,
+    /// The lane it waited in; `None` for the flat line.
+    pub group: Option<String>,
     /// How long the lease lasts from the claim, unless it is renewed.
     pub term: Duration,
     /// Until when the lease surely lasts, by this process's clock.
@@ -135,14 +138,17 @@ impl Claimed {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Batch {
-    /// The jobs, oldest first within a priority.
+    /// The jobs, in the order in which lanes take turns; within a lane oldest first within a priority.
     pub jobs: Vec<Claimed>,
     /// Whether the queue has more that can be claimed now.
     pub more: bool,
-    /// How long until a scheduled job falls due or a lease runs out, whichever comes first; `None` if there is neither.
+    /// How long until a scheduled job falls due, a lease runs out, or a limit lets the next job start, whichever comes
+    /// first; `None` if there is none of that.
     pub next_event: Option<Duration>,
     /// How many ids were dropped because they had no row: leftovers of another implementation of the wire.
     pub dropped: u64,
+    /// How many jobs were buried instead of being handed out, because they had expired.
+    pub expired: u64,
 }
 
 /// A claim, as often as it has to be sent.
@@ -154,26 +160,63 @@ pub(crate) struct ClaimCall<'a> {
     pub(crate) lease: Duration,
 }
 
+impl ClaimCall<'_> {
+    pub(super) fn arguments(&self) -> [Value; 4] {
+        let max = self.max.clamp(1, super::MAX_BATCH);
+        [number(max as u64), millis(self.lease), self.worker.to_owned().into(), self.request.to_owned().into()]
+    }
+}
+
+/// Until when what a claim brings is surely leased. To be asked before the call: the lease lasts that long however slow
+/// the answer is.
+pub(super) fn leased_until(claim: &ClaimCall<'_>) -> Instant {
+    Instant::now() + claim.lease.min(MAX_WAIT)
+}
+
+pub(super) fn read_batch(reply: &mut Reply, claim: &ClaimCall<'_>, leased_until: Instant) -> Result<Batch, CallError> {
+    let request = reply.text()?;
+    if request != claim.request {
+        // The reply of another call: the client library has lost count of its replies.
+        return Err(unlike(reply.call(), &format!("request {request:?} instead of {:?}", claim.request)));
+    }
+    let more = reply.integer()? == 1;
+    let next_event = reply.wait()?;
+    let mut dropped = reply.count()?;
+    let expired = reply.count()?;
+    let mut jobs = Vec::with_capacity(reply.len());
+    while reply.len() > 0 {
+        match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
+            Some(job) => jobs.push(job),
+            None => dropped += 1,
+        }
+    }
+    Ok(Batch { jobs, more, next_event, dropped, expired })
+}
+
 impl Store {
     /// Claims up to `max` jobs.
     pub(crate) async fn claim(&self, claim: ClaimCall<'_>) -> Result<Batch, CallError> {
         let keys = &self.keys;
-        let max = claim.max.clamp(1, super::MAX_BATCH);
         let call = SCRIPT.with(
             [
                 keys.rows.clone(),
                 keys.pending.clone(),
                 keys.active.clone(),
                 keys.schedule.clone(),
+                keys.dead.clone(),
                 keys.marker.clone(),
                 keys.meta.clone(),
                 keys.claims.clone(),
+                keys.deduplication.clone(),
+                keys.failed.clone(),
+                keys.events.clone(),
+                keys.root.clone(),
             ],
-            [number(max as u64), millis(claim.lease), claim.worker.to_owned().into(), claim.request.to_owned().into()],
+            claim.arguments(),
         );
-        // Taken before the call: the lease surely lasts that long, however slow the reply is.
-        let leased_until = Instant::now() + claim.lease.min(MAX_WAIT);
-        Batch::read(self.connection.call(call).await?.value, &claim, leased_until)
+        let leased_until = leased_until(&claim);
+        let mut reply = Reply::list("claim", self.connection.call(call).await?.value)?;
+        read_batch(&mut reply, &claim, leased_until)
     }
 
     /// Forgets what a worker that leaves has claimed last.
@@ -182,41 +225,12 @@ impl Store {
     }
 }
 
-impl Batch {
-    /// Reads the answer to `claim`, whose jobs are leased until `leased_until`.
-    pub(super) fn read(value: Value, claim: &ClaimCall<'_>, leased_until: Instant) -> Result<Self, CallError> {
-        let mut reply = Reply::list("claim", value)?;
-        let request = reply.text()?;
-        if request != claim.request {
-            // The reply of another call: the client library has lost count of its replies.
-            return Err(CallError::UnexpectedReply {
-                call: "claim",
-                detail: format!("request {request:?} instead of {:?}", claim.request),
-            });
-        }
-        let more = reply.integer()? == 1;
-        let next_event = reply.wait()?;
-        let mut dropped = reply.count()?;
-        let mut jobs = Vec::with_capacity(reply.len());
-        while reply.len() > 0 {
-            match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
-                Some(job) => jobs.push(job),
-                None => dropped += 1,
-            }
-        }
-        Ok(Self { jobs, more, next_event, dropped })
-    }
-}
-
 /// `None` for an id that only the script takes for a job's (its number is out of range), and for a token that somebody
 /// has put there. Neither can be named: they go the way of a job whose worker is gone, and the others of the batch are
 /// not to suffer for them.
 fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Option<Claimed>, CallError> {
     if reply.len() != FIELDS {
-        return Err(CallError::UnexpectedReply {
-            call: reply.call(),
-            detail: format!("a job with {} fields instead of {FIELDS}", reply.len()),
-        });
+        return Err(unlike(reply.call(), &format!("a job with {} fields instead of {FIELDS}", reply.len())));
     }
     let (Some(id), Some(token)) = (reply.lenient_id()?, reply.lenient_number()?) else { return Ok(None) };
     let payload = reply.bytes()?;
@@ -225,6 +239,7 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
     let stalled = reply.lenient_number()?.unwrap_or(0);
     let max_attempts = reply.lenient_number()?;
     let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok()).unwrap_or_default();
+    let group = reply.optional_bytes()?.map(|group| String::from_utf8_lossy(&group).into_owned());
     let lease = Lease { id, token };
-    Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, term, leased_until }))
+    Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, group, term, leased_until }))
 }

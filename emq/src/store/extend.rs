@@ -5,7 +5,7 @@ use fred::types::Value;
 use super::{
     Lease, Store,
     error::CallError,
-    reply::{Reply, unexpected},
+    reply::{Reply, unexpected, unlike},
     script::{Script, millis, number, script},
 };
 
@@ -58,8 +58,7 @@ impl Extended {
     pub(super) fn read(value: Value, leases: usize) -> Result<Vec<Self>, CallError> {
         let mut reply = Reply::list("extend", value)?;
         if reply.len() != leases {
-            let detail = format!("{} answers for {leases} leases", reply.len());
-            return Err(CallError::UnexpectedReply { call: "extend", detail });
+            return Err(unlike(reply.call(), &format!("{} answers for {leases} leases", reply.len())));
         }
         let mut read = || match reply.text()?.as_str() {
             "OK" => Ok(Self::Renewed),

@@ -30,9 +30,7 @@ impl Reply {
     }
 
     fn next(&mut self) -> Result<Value, CallError> {
-        self.parts
-            .next()
-            .ok_or_else(|| CallError::UnexpectedReply { call: self.call, detail: "the reply is too short".into() })
+        self.parts.next().ok_or_else(|| unlike(self.call, "the reply is too short"))
     }
 
     pub(super) fn list_part(&mut self) -> Result<Self, CallError> {
@@ -107,10 +105,11 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 pub(super) fn unexpected(call: &'static str, value: &Value) -> CallError {
-    let mut detail = format!("{value:?}");
-    if detail.len() > 200 {
-        let end = (0..=200).rev().find(|at| detail.is_char_boundary(*at)).unwrap_or(0);
-        detail.truncate(end);
-    }
-    CallError::UnexpectedReply { call, detail }
+    unlike(call, &format!("{value:?}"))
+}
+
+/// The error that says what is wrong with an answer, of which as much is shown as a person reads.
+pub(super) fn unlike(call: &'static str, detail: &str) -> CallError {
+    let end = (0..=detail.len().min(200)).rev().find(|at| detail.is_char_boundary(*at)).unwrap_or(0);
+    CallError::UnexpectedReply { call, detail: detail[..end].to_owned() }
 }
