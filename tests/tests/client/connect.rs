@@ -11,8 +11,17 @@ use crate::common::{Work, impatient};
 
 #[tokio::test]
 async fn a_url_that_cannot_be_one_is_named_and_shown_how_to_write() {
-    for url in ["", "localhost", "mailto:somebody", "http://localhost:6379", "redis://", "redis://host:port", "redis:"]
-    {
+    for url in [
+        "",
+        "localhost",
+        "mailto:somebody",
+        "http://localhost:6379",
+        "redis://",
+        "redis://host:port",
+        "redis:",
+        "unix:",
+        "unix://",
+    ] {
         let error = Client::connect(url).await.unwrap_err();
         assert!(matches!(error, ConnectError::Url { .. }), "{url:?}: {error:?}");
         assert!(error.to_string().contains("redis://host:6379"), "{error}");
