@@ -1,9 +1,11 @@
 //! Twenty thousand at once, and the edge of a batch.
 
 use emq::{Client, Completion, Draft, Keep, Lease, Place};
+use support::Server;
 
 use crate::scene::{LEASE, MINUTE, Scene, Work, scene};
 
+/// Who leaves some of them behind has a server of its own: a dump looks through all of one.
 const MANY: usize = 20_000;
 
 async fn enqueue(client: &Client, scene: &Scene, count: usize, delayed: bool) -> Vec<emq::JobId> {
@@ -86,7 +88,8 @@ async fn twenty_thousand_jobs_go_through_every_place() {
 
 #[tokio::test]
 async fn twenty_thousand_ids_without_a_job_are_dropped_with_a_count_from_every_place() {
-    let mut scene = scene("many").await;
+    let server = Server::start().await;
+    let mut scene = Scene::on(&server, "many").await;
     let queue = scene.queue.clone();
     let script = "for n = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], 1, string.format('JOB%011d', n)) end \
                   return redis.call('ZCARD', KEYS[1])";
@@ -127,7 +130,8 @@ async fn twenty_thousand_ids_without_a_job_are_dropped_with_a_count_from_every_p
 
 #[tokio::test]
 async fn twenty_thousand_leases_that_ran_out_at_once_are_all_recovered() {
-    let mut scene = scene("many").await;
+    let server = Server::start().await;
+    let mut scene = Scene::on(&server, "many").await;
     let (client, queue) = (scene.client.clone(), scene.queue.clone());
     enqueue(&client, &scene, MANY, false).await;
     let mut claimer = scene.claimer();

@@ -40,14 +40,19 @@ async fn goes_on(scene: &mut Scene, label: &str) {
     panic!("{label}: a plain job doesn't get through");
 }
 
-/// Calls every verb that touches a job, and asserts that a refused one has written nothing.
-async fn every_verb(scene: &mut Scene, jobs: &Jobs, label: &str) {
+/// Calls every verb that touches a job, and asserts that a refused one has written nothing, if any may be refused.
+async fn every_verb(scene: &mut Scene, jobs: &Jobs, may_refuse: bool, label: &str) {
     let queue = scene.queue.clone();
     let Jobs { held, dead, waiting } = jobs;
     macro_rules! calls {
         ($($name:literal $call:expr),+ $(,)?) => {$(
-            let (answer, changes) = scene.changes($call).await;
+            let (answer, changes) = if may_refuse {
+                scene.changes($call).await
+            } else {
+                (Box::pin($call).await, Vec::new())
+            };
             if let Err(error) = answer {
+                assert!(may_refuse, "{} with {label}: {error}", $name);
                 let error = CallError::from(Refusal(error.into()));
                 assert!(matches!(error, CallError::Refused { .. }), "{} with {label}: {error:?}", $name);
                 assert_eq!(changes, Vec::<String>::new(), "{} with {label}", $name);
@@ -145,7 +150,7 @@ async fn a_key_of_any_other_type_is_an_error_or_none_and_the_queue_goes_on_when_
             let label = format!("{key} as a {kind}");
             scene.command(&format!("DEL @{key}")).await;
             scene.command(&make.replace("KEY", &format!("@{key}"))).await;
-            every_verb(&mut scene, &jobs, &label).await;
+            every_verb(&mut scene, &jobs, true, &label).await;
             scene.command(&format!("DEL @{key}")).await;
             goes_on(&mut scene, &label).await;
         }
@@ -186,7 +191,7 @@ async fn garbage_in_any_field_of_a_row_stops_no_verb_and_no_other_job() {
                 let stored = scene.queue.get(id).await.unwrap_or_else(|error| panic!("{label}: {error}"));
                 assert!(stored.is_some(), "{label}");
             }
-            every_verb(&mut scene, &jobs, &label).await;
+            every_verb(&mut scene, &jobs, false, &label).await;
             goes_on(&mut scene, &label).await;
             scene.command("DEL @pending @active @schedule @dead @de:k").await;
         }
