@@ -45,6 +45,6 @@ fn without_attribute(tokens: &TokenStream) -> Option<(TokenStream, TokenStream)>
 mod tests {
     #[test]
     fn no_attribute_makes_the_macro_panic() {
-        emq_fuzz_inputs::run("attribute", 20_000, super::attribute);
+        emq_fuzz_inputs::run("attribute", 10_000, super::attribute);
     }
 }

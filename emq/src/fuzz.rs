@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn no_reply_makes_a_call_panic() {
-        run("reply", 50_000, super::reply);
+        run("reply", 20_000, super::reply);
     }
 
     #[test]
