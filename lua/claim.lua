@@ -39,7 +39,7 @@ local function hand(id, token, row)
   jobs[#jobs + 1] = { id, token, row[2] or '', row[3], row[4], row[5], row[6], row[7], row[8] }
 end
 
-check_sets(active, schedule)
+check_sets(active, schedule, root .. 'held')
 local settings = redis.call('HMGET', meta, 'paused', 'held', 'concurrency', 'rate', 'turn')
 local note = redis.call('HGET', claims, worker)
 local room, rate = allowed(settings[4], exact)

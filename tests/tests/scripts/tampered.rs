@@ -140,6 +140,15 @@ async fn a_key_of_any_other_type_is_an_error_or_none_and_the_queue_goes_on_when_
         "job:WAITING:result",
         "job:HELD",
         "job:DEAD",
+        "ring",
+        "paused",
+        "glimit",
+        "gactive",
+        "gweight",
+        "grate",
+        "held",
+        "slots",
+        "wake",
     ];
     for key in keys {
         for (kind, make) in TYPES {
