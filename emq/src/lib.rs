@@ -5,6 +5,10 @@ pub mod layer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
+
 mod client;
 mod clock;
 mod job;

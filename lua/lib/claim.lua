@@ -15,7 +15,7 @@ local function claim(queue, n, lease, worker, request)
     jobs[#jobs + 1] = { id, token, row[2] or '', row[3], row[4], row[5], row[6], row[7], row[8] }
   end
 
-  check_sets(queue.active, queue.schedule)
+  check_sets(queue.active, queue.schedule, queue.root .. 'held')
   local settings = redis.call('HMGET', queue.meta, 'paused', 'held', 'concurrency', 'rate', 'turn')
   local note = redis.call('HGET', queue.claims, worker)
   local room, rate = allowed(settings[4], exact)

@@ -10,7 +10,7 @@ use crate::{
     store::{Durability, Item, MAX_BATCH, Store},
 };
 
-/// The most payload bytes of one call: it holds the server for as long as it takes to copy them.
+/// The most bytes of payloads and headers in one call: it holds the server for as long as it takes to copy them.
 const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 
 /// An enqueue of many jobs that is sent when it is awaited.
@@ -158,7 +158,7 @@ fn calls(jobs: Vec<Sending>) -> Vec<Vec<Sending>> {
     let mut call: Vec<Sending> = Vec::new();
     let mut bytes = 0;
     for job in jobs {
-        let size = job.item.payload.len();
+        let size = job.item.payload.len() + job.item.headers.as_ref().map_or(0, String::len);
         if !call.is_empty() && (call.len() == MAX_BATCH || bytes + size > MAX_CALL_BYTES) {
             calls.push(std::mem::take(&mut call));
             bytes = 0;
@@ -212,6 +212,16 @@ mod tests {
         assert_eq!(sizes((0..5).map(|at| job(at, 2 * 1024 * 1024)).collect()), [2, 2, 1]);
         assert_eq!(sizes(vec![job(0, 9 * 1024 * 1024), job(1, 1)]), [1, 1]);
         assert!(sizes(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn headers_count_as_payloads_do() {
+        let with_headers = |at| {
+            let mut job = job(at, 0);
+            job.item.headers = Some("x".repeat(2 * 1024 * 1024));
+            job
+        };
+        assert_eq!(sizes((0..5).map(with_headers).collect()), [2, 2, 1]);
     }
 
     #[test]

@@ -36,6 +36,8 @@ mod wait;
 
 #[cfg(test)]
 mod contract;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 
 use std::sync::Arc;
 

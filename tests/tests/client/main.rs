@@ -9,6 +9,7 @@ mod error_texts;
 mod lost_replies;
 mod nodes;
 mod server_away;
+mod test_server;
 mod under_fire;
 mod warnings;
 mod wire_version;

@@ -3,6 +3,7 @@
 mod beat;
 mod claiming;
 mod errand;
+mod hostile;
 mod idle;
 mod leases;
 mod panics;
