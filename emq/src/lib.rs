@@ -5,6 +5,10 @@ pub mod layer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
+
 mod client;
 mod clock;
 mod job;
@@ -26,9 +30,9 @@ pub use queue::{
     WaitError,
 };
 pub use store::{
-    Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Extended, JobState, Keep, LaneDrained, LaneState, Lease,
-    Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived, Settled, Stored,
-    Trimmed, Updated,
+    Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, LaneDrained,
+    LaneState, Lease, Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived,
+    Settled, Stored, Trimmed, Updated,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,
@@ -76,3 +80,8 @@ pub use emq_macros::Job;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// And that of the document about fairness.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/fairness.md")]
+pub struct Fairness;

@@ -5,10 +5,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{Client, Draft, EnqueueError, Ticket, ticket::Admission};
+use super::{
+    Client, Draft, EnqueueError, Ticket,
+    durable::{Shortfall, Wanted},
+    ticket::Admission,
+};
 use crate::{
     job::{Job, JobId},
-    store::{Admit, Admitted, Item},
+    queue::Queue,
+    store::{Admit, Admitted, Durability, Item},
 };
 
 /// How often an id that another client turns out to have minted too is minted anew.
@@ -34,6 +39,7 @@ pub(super) const MAX_MINTS: usize = 8;
 pub struct Enqueue<J> {
     client: Client,
     draft: Draft<J>,
+    wanted: Option<Wanted>,
 }
 
 impl<J> fmt::Debug for Enqueue<J> {
@@ -44,7 +50,7 @@ impl<J> fmt::Debug for Enqueue<J> {
 
 impl<J: Job> Enqueue<J> {
     pub(super) fn new(client: Client, job: J) -> Self {
-        Self { client, draft: Draft::of(job) }
+        Self { client, draft: Draft::of(job), wanted: None }
     }
 
     /// Runs it after `delay`, counted from when the server takes it; at once by default. Rounded up to whole ms.
@@ -197,17 +203,53 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
+    /// Answers only when the job is beyond the memory of one server: on so many replicas, or, with a
+    /// [`Durability`], on disks too. Waits for that for at most `within`.
+    ///
+    /// Replication is asynchronous: without this, a job that was enqueued in the last moment before a failover is lost.
+    /// It isn't a proof even so: a failover may choose a replica that isn't one of those which have confirmed. Nor does
+    /// it go further than the enqueue: a job that was completed may still be there again, and run again.
+    ///
+    /// The wait has a connection of its own, of which a client makes up to eight. For many jobs use
+    /// [`enqueue_many`](Client::enqueue_many), which waits once for a thousand.
+    ///
+    /// # Errors
+    ///
+    /// Awaited, it answers [`EnqueueError::NotDurable`] if that wasn't confirmed in time. The job *is* enqueued then, and
+    /// its ticket is in the error.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// use std::time::Duration;
+    /// use emq::{Durability, EnqueueError};
+    ///
+    /// match client.enqueue(PingJob {}).durable(1, Duration::from_secs(1)).await {
+    ///     Err(EnqueueError::NotDurable { ticket, replicas, .. }) => {
+    ///         println!("{} is enqueued, on {replicas} replicas", ticket.id());
+    ///     }
+    ///     other => println!("{} is enqueued, on a replica too", other?.id()),
+    /// }
+    /// client.enqueue(PingJob {}).durable(Durability::synced(1), Duration::from_secs(2)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn durable(mut self, durability: impl Into<Durability>, within: Duration) -> Self {
+        self.wanted = Some(Wanted { durability: durability.into(), within });
+        self
+    }
+
     async fn send(self) -> Result<Ticket<J>, EnqueueError> {
-        let Self { client, draft } = self;
+        let Self { client, draft, wanted } = self;
         let queue = client.queue_of(draft.queue_name()?);
         let minted = !draft.has_id();
         let mut item = draft.encode(&client, client.mint())?;
         for _ in 0..MAX_MINTS {
             let (_, nonce) = client.node().identity();
-            let admission = queue.store().enqueue(nonce, std::slice::from_ref(&item)).await;
-            let admission = admission.map_err(|source| EnqueueError::Call { id: item.id, source })?;
-            match read(&item, minted, nonce, &admission, 0) {
-                Outcome::Ended(entered) => return entered.map(|entered| Ticket::new(entered, queue)),
+            let admission = client.admit(queue.store(), wanted, nonce, std::slice::from_ref(&item)).await;
+            let (admitted, short) = admission.map_err(|source| EnqueueError::Call { id: item.id, source })?;
+            match read(&item, minted, nonce, &admitted, 0) {
+                Outcome::Ended(entered) => return ticket(entered?, &queue, short.as_ref()).map(Ticket::typed),
                 Outcome::Collided => item.id = client.mint(),
             }
         }
@@ -236,6 +278,15 @@ pub(super) enum Outcome {
     Ended(Result<Entered, EnqueueError>),
     /// Another client has minted the same id: it has to be minted anew.
     Collided,
+}
+
+/// The ticket of a job that is enqueued, or the error if it isn't so as it was to be.
+pub(super) fn ticket(entered: Entered, queue: &Queue, short: Option<&Shortfall>) -> Result<Ticket, EnqueueError> {
+    let ticket = Ticket::new(entered, queue.clone());
+    match short {
+        None => Ok(ticket),
+        Some(short) => Err(short.of(ticket)),
+    }
 }
 
 /// Reads the answer to one job. `minted`: its id was minted for this very call, so nobody else can rightly have it.
@@ -283,7 +334,7 @@ mod tests {
     #[test]
     fn an_id_that_another_client_minted_too_is_minted_anew() {
         let id = Minted::next(0).0;
-        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, 0), Outcome::Collided);
+        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, None, 0), Outcome::Collided);
         assert!(read(None, duplicate(id, None, false)), "a first try can't find its own job");
         assert!(read(Some("a"), duplicate(id, Some("b"), true)), "a repeat finds the job of another client");
         let conflict = Admitted { admits: vec![Admit::Conflict { with: id, nonce: None }], repeated: true };
@@ -297,6 +348,16 @@ mod tests {
             let outcome = read(&item(id), true, nonce, &duplicate(id, nonce, true), 0);
             let Outcome::Ended(Ok(entered)) = outcome else { panic!("an error") };
             assert_eq!(entered.outcome, Admission::Enqueued);
+        }
+    }
+
+    #[test]
+    fn a_duplicate_by_its_key_names_the_job_that_was_there_first() {
+        let (id, first) = (Minted::next(0).0, Minted::next(0).0);
+        for (minted, repeated) in [(true, false), (true, true), (false, false)] {
+            let outcome = read(&item(id), minted, None, &duplicate(first, None, repeated), 0);
+            let Outcome::Ended(Ok(entered)) = outcome else { panic!("an error") };
+            assert_eq!(entered.outcome, Admission::Duplicate(first));
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod builder;
 mod draft;
+mod durable;
 mod enqueue;
 mod error;
 mod many;
@@ -24,7 +25,7 @@ pub use self::{
 use crate::{
     job::{Job, JobId, Minted, NameError, QueueName, Returns},
     queue::{Events, JobResult, Queue, ResultError},
-    store::{CallError, ConnectError, Connection, Node, Settings, Store, Subscriber},
+    store::{CallError, Confirmers, ConnectError, Connection, Node, Settings, Store, Subscriber},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -56,6 +57,7 @@ pub struct Client {
 struct Inner {
     connection: Arc<Connection>,
     node: Arc<Node>,
+    confirmers: Confirmers,
     max_payload: usize,
     trace_context: Option<TraceContext>,
     subscriber: OnceCell<Subscriber>,
@@ -263,6 +265,7 @@ impl Client {
         if let Some(subscriber) = self.inner.subscriber.get() {
             subscriber.close();
         }
+        self.inner.confirmers.close();
         self.inner.connection.close();
     }
 

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use fred::types::Value;
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -86,7 +87,13 @@ impl Store {
     pub(crate) async fn get(&self, id: JobId) -> Result<Option<Stored>, CallError> {
         let keys = &self.keys;
         let call = SCRIPT.with([keys.row(id), keys.result(id), keys.done.clone()], [id.as_str().to_owned().into()]);
-        let mut reply = Reply::list("get", self.connection.call(call).await?.value)?;
+        Stored::read(id, self.connection.call(call).await?.value)
+    }
+}
+
+impl Stored {
+    pub(super) fn read(id: JobId, value: Value) -> Result<Option<Self>, CallError> {
+        let mut reply = Reply::list("get", value)?;
         let ended = match reply.text()?.as_str() {
             "DONE" => Some(JobState::Finished),
             "CANCELLED" => Some(JobState::Cancelled),
@@ -98,7 +105,7 @@ impl Store {
         let mut fields = reply.list_part()?;
         let mut row: HashMap<String, Bytes> = HashMap::new();
         while fields.len() > 0 {
-            row.insert(fields.text()?, fields.bytes()?);
+            row.insert(String::from_utf8_lossy(&fields.bytes()?).into_owned(), fields.bytes()?);
         }
         let text = |row: &HashMap<String, Bytes>, field: &str| {
             row.get(field).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
@@ -112,7 +119,7 @@ impl Store {
             (None, None) if row.is_empty() => return Ok(None),
             (None, _) => JobState::Other,
         };
-        Ok(Some(Stored {
+        Ok(Some(Self {
             id,
             state,
             name: text(&row, "name"),

@@ -12,6 +12,7 @@ mod complete;
 mod connection;
 mod counts;
 mod drain_lane;
+mod durable;
 mod enqueue;
 mod error;
 mod exchange;
@@ -52,6 +53,8 @@ mod wait;
 
 #[cfg(test)]
 mod contract;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 
 use std::sync::Arc;
 
@@ -60,6 +63,7 @@ pub(crate) use self::{
     claim::ClaimCall,
     complete::{Done, MAX_COMPLETIONS},
     connection::{Connection, Settings},
+    durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
     node::{NODE_TTL, Node},
@@ -73,6 +77,7 @@ pub use self::{
     claim::{Batch, Claimed, Lease},
     counts::Counts,
     drain_lane::LaneDrained,
+    durable::Durability,
     error::{CallError, ConnectError},
     extend::Extended,
     get::Stored,

@@ -44,6 +44,7 @@ mod order;
 mod out_of_memory;
 mod peer;
 mod read_only;
+mod tampered;
 mod times;
 
 mod scene;

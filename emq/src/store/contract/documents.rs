@@ -113,8 +113,8 @@ fn check_roots(name: &str, code: &str, rooted: &BTreeSet<String>) {
 
 /// Whether what is called so is always a waiting place: the flat line, or that of a lane, which stands behind `root`.
 fn is_a_place(code: &str, name: &str) -> bool {
-    let assignment = format!("{name} = ");
-    let set = code.split(&assignment).skip(1);
+    let assigned = format!("{name} = ");
+    let set = code.split(&assigned).skip(1);
     set.map(|value| root(value).unwrap_or_default())
         .all(|value| ["pending", "line_of", "waiting_place", "root"].contains(&value))
 }
@@ -182,13 +182,17 @@ fn the_access_list_in_the_document_names_every_command() {
     for (_, code) in codes() {
         needed.extend(body::calls(&code).into_iter().map(|call| call.command.to_lowercase()));
     }
-    for file in ["claim", "server", "wait"] {
+    for file in ["claim", "durable", "server", "wait"] {
         let code = caller(file);
-        for start in ["new_static(\"", ".command(\"", "command(client, \""] {
+        for start in ["new_static(\"", ".command(\"", "command(client, \"", "command_at(\"", "that_blocks(\""] {
             let names = code.split(start).skip(1).filter_map(|rest| rest.split('"').next());
             needed.extend(names.map(str::to_lowercase));
         }
     }
+    // The other one is named beside the rule: a server that doesn't know it would refuse the rule.
+    let [wait, waitaof] = super::super::durable::WAITS.map(str::to_lowercase);
+    needed.insert(wait);
+    assert!(text.contains(&format!("`+{waitaof}`")));
     // What the client library itself sends.
     needed.extend(["eval", "evalsha", "hello", "auth", "ping", "client", "subscribe", "unsubscribe"].map(str::to_owned));
     assert_eq!(allowed, needed);
