@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn an_id_that_another_client_minted_too_is_minted_anew() {
         let id = Minted::next(0).0;
-        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, None, 0), Outcome::Collided);
+        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, 0), Outcome::Collided);
         assert!(read(None, duplicate(id, None, false)), "a first try can't find its own job");
         assert!(read(Some("a"), duplicate(id, Some("b"), true)), "a repeat finds the job of another client");
         let conflict = Admitted { admits: vec![Admit::Conflict { with: id, nonce: None }], repeated: true };
