@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 
 use super::{Client, Inner, TraceContext};
 use crate::store::{Confirmers, ConnectError, Connection, NODE_TTL, Node, Settings};
@@ -184,7 +184,7 @@ impl ClientBuilder {
             confirmers: Confirmers::default(),
             max_payload,
             trace_context,
-            subscriber: OnceCell::new(),
+            subscriber: Mutex::default(),
         };
         Ok(Client { inner: Arc::new(inner) })
     }

@@ -11,7 +11,7 @@ mod ticket;
 use std::{fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 
 pub(crate) use self::draft::TRACEPARENT;
 pub use self::{
@@ -25,7 +25,7 @@ pub use self::{
 use crate::{
     job::{Job, JobId, Minted, NameError, QueueName, Returns},
     queue::{Events, JobResult, Queue, ResultError},
-    store::{CallError, Confirmers, ConnectError, Connection, Node, Settings, Store, Subscriber},
+    store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -60,7 +60,7 @@ struct Inner {
     confirmers: Confirmers,
     max_payload: usize,
     trace_context: Option<TraceContext>,
-    subscriber: OnceCell<Subscriber>,
+    subscriber: Mutex<Option<Subscriber>>,
 }
 
 /// Answers the W3C `traceparent` of the place that enqueues.
@@ -262,11 +262,12 @@ impl Client {
         if let Err(error) = self.inner.node.give_back(&self.inner.connection).await {
             tracing::debug!(%error, "the node number will run out by itself");
         }
-        if let Some(subscriber) = self.inner.subscriber.get() {
-            subscriber.close();
-        }
         self.inner.confirmers.close();
         self.inner.connection.close();
+        // After it: whoever opens one meanwhile sees that all is over.
+        if let Some(subscriber) = self.inner.subscriber.lock().await.take() {
+            subscriber.close();
+        }
     }
 
     pub(crate) fn queue_of(&self, queue: QueueName) -> Queue {
@@ -277,14 +278,34 @@ impl Client {
         self.inner.max_payload
     }
 
-    /// The connection on which this client listens, made when it is needed first.
-    pub(crate) async fn subscriber(&self) -> Result<&Subscriber, CallError> {
-        let connect = async || match Subscriber::open(self.settings()).await {
-            Ok(subscriber) => Ok(subscriber),
-            Err(ConnectError::Call(error)) => Err(error),
-            Err(error) => Err(CallError::Unreachable { source: Arc::new(error) }),
+    /// Listens to a channel, on the one connection that this client has for that. It is made when it is needed.
+    pub(crate) async fn listen(&self, channel: String) -> Result<(Subscriber, Listening), CallError> {
+        loop {
+            let subscriber = self.subscriber().await?;
+            match subscriber.listen(channel.clone()).await {
+                // It has just ended for want of listeners.
+                Err(CallError::Closed) if !self.inner.connection.is_closed() => tokio::task::yield_now().await,
+                Err(error) => return Err(error),
+                Ok(listening) => return Ok((subscriber, listening)),
+            }
+        }
+    }
+
+    async fn subscriber(&self) -> Result<Subscriber, CallError> {
+        let mut kept = self.inner.subscriber.lock().await;
+        if let Some(subscriber) = kept.as_ref().filter(|subscriber| !subscriber.is_closed()) {
+            return Ok(subscriber.clone());
+        }
+        if self.inner.connection.is_closed() {
+            return Err(CallError::Closed);
+        }
+        let subscriber = match Subscriber::open(self.settings()).await {
+            Ok(subscriber) => subscriber,
+            Err(ConnectError::Call(error)) => return Err(error),
+            Err(error) => return Err(CallError::Unreachable { source: Arc::new(error) }),
         };
-        self.inner.subscriber.get_or_try_init(connect).await
+        *kept = Some(subscriber.clone());
+        Ok(subscriber)
     }
 
     pub(crate) fn store(&self, queue: QueueName) -> Store {

@@ -211,7 +211,7 @@ impl Queue {
     /// # Ok(()) }
     /// ```
     pub async fn events(&self) -> Result<Events, CallError> {
-        let listening = self.client.subscriber().await?.listen(self.store.events_channel()).await?;
+        let (_, listening) = self.client.listen(self.store.events_channel()).await?;
         Ok(Events { listening })
     }
 }

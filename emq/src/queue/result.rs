@@ -230,12 +230,8 @@ impl Queue {
     where
         J: Returns<Output: DeserializeOwned>,
     {
-        let subscriber = self.client.subscriber().await.ok();
-        let end = subscriber.map(|subscriber| subscriber.end_of(id));
-        let listening = match subscriber {
-            Some(subscriber) => subscriber.listen(self.store.events_channel()).await.ok(),
-            None => None,
-        };
+        let listening = self.client.listen(self.store.events_channel()).await.ok();
+        let end = listening.as_ref().map(|(subscriber, _)| subscriber.end_of(id));
         let pause = if listening.is_some() { LONGEST_WAIT } else { POLL };
         loop {
             // Before the look: what happens after it wakes.

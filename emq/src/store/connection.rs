@@ -256,7 +256,7 @@ impl Connection {
         self.health.reconnects.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed.is_cancelled()
     }
 

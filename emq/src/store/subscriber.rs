@@ -35,6 +35,9 @@ const BACKLOG: usize = 1_024;
 /// The pause before channels are subscribed to again after that failed.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How long a connection on which nobody listens is kept.
+const LINGER: Duration = Duration::from_secs(2);
+
 /// What a listener is told.
 #[derive(Clone, Debug)]
 pub(crate) enum Notice {
@@ -45,7 +48,7 @@ pub(crate) enum Notice {
 
 /// Listens to channels, on one connection for all who listen.
 ///
-/// The connection ends with the last clone and the last [`Listening`].
+/// The connection ends when nobody has listened for a while; then another one has to be opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Subscriber {
     commands: mpsc::UnboundedSender<Command>,
@@ -96,6 +99,11 @@ impl Subscriber {
     pub(crate) fn end_of(&self, id: JobId) -> EndOf {
         let notify = Arc::clone(self.waiting.jobs().entry(id).or_default());
         EndOf { id, notify, waiting: Arc::clone(&self.waiting) }
+    }
+
+    /// Whether the connection has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.commands.is_closed()
     }
 
     pub(crate) fn close(&self) {
@@ -192,6 +200,8 @@ impl Task {
                     is_behind = !self.listen_again().await;
                 }
                 () = sleep(PAUSE), if is_behind => is_behind = !self.listen_again().await,
+                // Who asks in this very moment is told that it is closed, and opens another one.
+                () = sleep(LINGER), if self.channels.is_empty() => break,
             }
         }
         self.connection.close();

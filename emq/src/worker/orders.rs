@@ -35,7 +35,7 @@ pub(super) async fn hear(client: Client, store: Store, keeper: LeaseKeeper) {
 }
 
 async fn listen(client: &Client, store: &Store) -> Result<Listening, CallError> {
-    client.subscriber().await?.listen(store.control_channel()).await
+    Ok(client.listen(store.control_channel()).await?.1)
 }
 
 async fn follow(mut listening: Listening, store: &Store, keeper: &LeaseKeeper) {
