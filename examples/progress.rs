@@ -8,7 +8,7 @@
 
 use std::{env, error::Error, time::Duration};
 
-use emq::{Client, Event, JobContext, Worker, WaitError, job};
+use emq::{Client, Event, JobContext, WaitError, Worker, job};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 

@@ -225,7 +225,9 @@ mod tests {
         let id: JobId = "JOB0JZGkP9AMvv".parse().unwrap();
         let text = |event: &str| format!(r#"{{"event":"{event}","job":"{id}","more":[1]}}"#);
         assert_eq!(Event::read(&text("completed")), Event::Completed { id });
-        for other in [text("parked"), "not JSON".into(), r#"{"event":"dead"}"#.into(), r#"{"event":"dead","job":7}"#.into()] {
+        for other in
+            [text("parked"), "not JSON".into(), r#"{"event":"dead"}"#.into(), r#"{"event":"dead","job":7}"#.into()]
+        {
             assert_eq!(Event::read(&other), Event::Other { text: other.clone() }, "{other}");
         }
         let progress = Event::read(&format!(r#"{{"event":"progress","job":"{id}","progress":[3,10]}}"#));

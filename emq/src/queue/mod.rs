@@ -22,9 +22,8 @@ use crate::{
     client::IntoDraft,
     job::{Completion, DEFAULT_RETENTION, Job, JobId, QueueName},
     store::{
-        CallError, Cancelled, Counts, Done, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted,
-        Reaped,
-        Removed, Revived, Settled, Store, Stored, Trimmed,
+        CallError, Cancelled, Counts, Done, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place,
+        Promoted, Reaped, Removed, Revived, Settled, Store, Stored, Trimmed,
     },
 };
 

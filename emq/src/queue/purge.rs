@@ -82,7 +82,9 @@ pub enum PurgeError {
     #[error("workers hold jobs of the queue; stop them, or force it")]
     Active,
     /// The jobs of this place can't be deleted so.
-    #[error("jobs can't be purged from {place:?}; cancel those that run, and let the retention see to those that are finished")]
+    #[error(
+        "jobs can't be purged from {place:?}; cancel those that run, and let the retention see to those that are finished"
+    )]
     Place {
         /// The place.
         place: Place,
@@ -164,7 +166,8 @@ impl Purge {
             }
             What::Lanes => match store.list_lanes(0, 1).await?.first() {
                 Some(lane) => {
-                    let bad = |error: NameError| CallError::UnexpectedReply { call: "list_lanes", detail: error.to_string() };
+                    let bad =
+                        |error: NameError| CallError::UnexpectedReply { call: "list_lanes", detail: error.to_string() };
                     self.queue.lane(&lane.name).map_err(bad)?.drain().await?.deleted
                 }
                 None => {

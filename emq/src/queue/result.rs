@@ -136,7 +136,9 @@ pub enum WaitError {
         id: JobId,
     },
     /// There is no such job.
-    #[error("there is no job {id}: it was never enqueued into this queue, or has ended and is forgotten; raise the job's retention to be able to ask for longer")]
+    #[error(
+        "there is no job {id}: it was never enqueued into this queue, or has ended and is forgotten; raise the job's retention to be able to ask for longer"
+    )]
     Unknown {
         /// The job.
         id: JobId,

@@ -41,9 +41,9 @@ fn scripts() -> Vec<Known> {
         };
     }
     let mut scripts = of!(
-        bury, cancel, claim, complete, counts, drain_lane, enqueue, exchange, extend, get, hold, lane, list, list_lanes,
-        log, logs, obliterate, pause, progress, promote, purge, reap, reassign, release, remove, resume, retry, revive, snooze, state, trim,
-        tune, update
+        bury, cancel, claim, complete, counts, drain_lane, enqueue, exchange, extend, get, hold, lane, list,
+        list_lanes, log, logs, obliterate, pause, progress, promote, purge, reap, reassign, release, remove, resume,
+        retry, revive, snooze, state, trim, tune, update
     );
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));
@@ -178,7 +178,9 @@ fn the_patterns_in_the_headers_are_those_of_the_keys() {
 fn patterns() -> BTreeSet<String> {
     let id: JobId = "JOB0000000Hb84".parse().expect("an id");
     let keys = Keys::of(&QueueName::new("q").expect("a name"));
-    let Keys { pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, control, .. } = &keys;
+    let Keys {
+        pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, control, ..
+    } = &keys;
     let whole = [pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, control];
     let text = |key: &fred::types::Key| key.as_str().expect("a key is text").to_owned();
     let mut patterns: BTreeSet<_> = whole.map(text).into();

@@ -59,19 +59,6 @@ pub(crate) mod fuzz;
 use std::sync::Arc;
 
 use self::keys::Keys;
-pub(crate) use self::{
-    claim::ClaimCall,
-    complete::{Done, MAX_COMPLETIONS},
-    connection::{Connection, Settings},
-    durable::{Confirmers, Reached},
-    enqueue::{Admit, Admitted, Due, Item},
-    extend::Extend,
-    node::{NODE_TTL, Node},
-    subscriber::{Listening, Notice, Subscriber},
-    tune::Setting,
-    update::Change,
-    wait::Waiter,
-};
 pub use self::{
     cancel::Cancelled,
     claim::{Batch, Claimed, Lease},
@@ -95,6 +82,19 @@ pub use self::{
     state::JobState,
     trim::{Keep, Trimmed},
     update::Updated,
+};
+pub(crate) use self::{
+    claim::ClaimCall,
+    complete::{Done, MAX_COMPLETIONS},
+    connection::{Connection, Settings},
+    durable::{Confirmers, Reached},
+    enqueue::{Admit, Admitted, Due, Item},
+    extend::Extend,
+    node::{NODE_TTL, Node},
+    subscriber::{Listening, Notice, Subscriber},
+    tune::Setting,
+    update::Change,
+    wait::Waiter,
 };
 use crate::job::QueueName;
 

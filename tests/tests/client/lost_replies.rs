@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use emq::{Cancelled, Claimer, Client, Completion, Draft, Extended, JobId, JobOptions, JobState, Keep, Lease, Place, Queue, Removed, Revived, Settled, Updated, layer::Delivery};
+use emq::{
+    Cancelled, Claimer, Client, Completion, Draft, Extended, JobId, JobOptions, JobState, Keep, Lease, Place, Queue,
+    Removed, Revived, Settled, Updated, layer::Delivery,
+};
 use support::proxy::{Command, When};
 use support::{Proxy, Raw, Server};
 

@@ -228,8 +228,12 @@ fn update() -> impl Strategy<Value = Verb> {
     ];
     let payload = proptest::option::weighted(0.3, 0..2_u8);
     let priority = proptest::option::weighted(0.4, select(vec![0, -1, 2, i32::MIN, i32::MAX]));
-    (any_slot(), payload, priority, when)
-        .prop_map(|(slot, payload, priority, when)| Verb::Update { slot, payload, priority, when })
+    (any_slot(), payload, priority, when).prop_map(|(slot, payload, priority, when)| Verb::Update {
+        slot,
+        payload,
+        priority,
+        when,
+    })
 }
 
 fn trim() -> impl Strategy<Value = Verb> {

@@ -108,8 +108,8 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
         Verb::Remove(removed) => *removed == slot && !answer.is_refusal(),
         Verb::Cancel(cancelled) => *cancelled == slot && !answer.is_refusal(),
         Verb::Settle { right, .. } => {
-            let ends = matches!(verb, Verb::Settle { how: Settling::Cancel, .. })
-                || before.field(slot, "cancel").is_some();
+            let ends =
+                matches!(verb, Verb::Settle { how: Settling::Cancel, .. }) || before.field(slot, "cancel").is_some();
             right.slot == slot && !answer.is_refusal() && ends
         }
         Verb::Reap { .. } => before.field(slot, "cancel").is_some(),

@@ -15,8 +15,7 @@ enum Verb {
     CancelHeld,
 }
 
-const VERBS: [Verb; 6] =
-    [Verb::Complete, Verb::Retry, Verb::Bury, Verb::Snooze, Verb::Release, Verb::CancelHeld];
+const VERBS: [Verb; 6] = [Verb::Complete, Verb::Retry, Verb::Bury, Verb::Snooze, Verb::Release, Verb::CancelHeld];
 
 impl Verb {
     async fn call(self, queue: &Queue, lease: Lease) -> Result<Settled, CallError> {

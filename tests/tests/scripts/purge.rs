@@ -42,7 +42,10 @@ async fn only_those_of_an_age_go_dead_letters_by_their_death_and_others_by_their
     queue.enqueue(Work { n: 7 }).id(minted).await.unwrap();
     let young = scene.enqueue().await;
     assert_eq!(queue.purge(Place::Pending).older_than(MINUTE).all().await.unwrap(), 1);
-    assert_eq!((queue.state(minted).await.unwrap(), queue.state(young).await.unwrap()), (None, Some(JobState::Pending)));
+    assert_eq!(
+        (queue.state(minted).await.unwrap(), queue.state(young).await.unwrap()),
+        (None, Some(JobState::Pending))
+    );
 }
 
 #[tokio::test]

@@ -10,7 +10,8 @@ async fn a_waiting_job_gets_another_payload_and_priority_and_stands_where_that_p
     let mut scene = scene("update").await;
     let queue = scene.queue.clone();
     let (first, second) = (scene.enqueue().await, scene.enqueue().await);
-    let (updated, changes) = scene.changes(queue.update(second).payload(&Work { n: 9 }).priority(-1).into_future()).await;
+    let (updated, changes) =
+        scene.changes(queue.update(second).payload(&Work { n: 9 }).priority(-1).into_future()).await;
     assert_eq!(updated.unwrap(), Updated::Updated);
     let changes: Vec<_> = changes.into_iter().filter(|line| !line.contains("updated")).collect();
     assert_eq!(

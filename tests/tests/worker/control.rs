@@ -123,7 +123,12 @@ async fn elsewhere(place: &Place, lane: &Lane, n: u64, way: &str) -> Ticket<Erra
     let line = place.key("g:a:pending");
     let commands = [
         vec!["ZREM".to_owned(), line, id.clone()],
-        vec!["ZADD".to_owned(), place.key(if way == "revive" { "dead" } else { "active" }), "99999999999999".to_owned(), id.clone()],
+        vec![
+            "ZADD".to_owned(),
+            place.key(if way == "revive" { "dead" } else { "active" }),
+            "99999999999999".to_owned(),
+            id.clone(),
+        ],
         vec!["HSET".to_owned(), place.key(format!("job:{id}")), "attempts".to_owned(), "1".to_owned()],
     ];
     for command in commands {

@@ -41,9 +41,7 @@ async fn who_waits_gets_the_result_or_the_error_as_soon_as_the_job_ends() {
     let discarded = place.errand(14).await.unwrap();
     assert!(matches!(discarded.wait().await, Err(WaitError::Empty { .. })));
     let removed = place.errand(1).delay(ms(60_000)).await.unwrap();
-    let (waited, removal) = tokio::join!(removed.wait(), async {
-        place.queue.remove(removed.id()).await
-    });
+    let (waited, removal) = tokio::join!(removed.wait(), async { place.queue.remove(removed.id()).await });
     removal.unwrap();
     assert!(matches!(waited, Err(WaitError::Unknown { .. })), "{waited:?}");
     let cancelled = place.errand(1).delay(ms(60_000)).await.unwrap();

@@ -194,6 +194,7 @@ fn the_access_list_in_the_document_names_every_command() {
     needed.insert(wait);
     assert!(text.contains(&format!("`+{waitaof}`")));
     // What the client library itself sends.
-    needed.extend(["eval", "evalsha", "hello", "auth", "ping", "client", "subscribe", "unsubscribe"].map(str::to_owned));
+    needed
+        .extend(["eval", "evalsha", "hello", "auth", "ping", "client", "subscribe", "unsubscribe"].map(str::to_owned));
     assert_eq!(allowed, needed);
 }
