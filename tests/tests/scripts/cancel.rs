@@ -27,6 +27,8 @@ async fn a_waiting_job_is_gone_at_once_and_its_id_is_remembered() {
             "- job:J1 hash payload = {\"n\":0}",
             "- job:J1 hash state = pending",
             "- job:J1:logs list [0] = one",
+            "- lanes zset north @ 1",
+            "- meta hash in_lanes = 1",
             "- ring list [0] = north",
         ]
     );
