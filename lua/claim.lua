@@ -1,6 +1,6 @@
 -- claim: move waiting jobs to the active set under a lease, and hand them to a worker with their fencing tokens.
 --
--- KEYS[1] rows      emq:{q}:job:<id>        hash    attempts + 1, state, worker; reaped and settled removed
+-- KEYS[1] rows      emq:{q}:job:<id>        hash    attempts + 1, state, worker, group; reaped and settled removed
 -- KEYS[2] pending   emq:{q}:pending         zset    members removed
 -- KEYS[3] active    emq:{q}:active          zset    members added, score = end of the lease
 -- KEYS[4] schedule  emq:{q}:schedule        zset    read

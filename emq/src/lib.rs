@@ -24,10 +24,10 @@ pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName,
 };
-pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Queue};
+pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Lane, Queue};
 pub use store::{
-    Batch, CallError, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, Lease, Listed, Place,
-    Promoted, Reaped, Removed, Revived, Settled, Stored, Trimmed,
+    Batch, CallError, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, LaneDrained, LaneState,
+    Lease, Listed, ListedLane, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived, Settled, Stored, Trimmed,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,
@@ -75,3 +75,8 @@ pub use emq_macros::Job;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// And that of the document about fairness.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/fairness.md")]
+pub struct Fairness;

@@ -191,6 +191,28 @@ impl JobContext {
         self.inner.lease
     }
 
+    /// The error to end with when somebody else says that we come too often, as by HTTP's 429:
+    /// [`JobError::rate_limited`]. The job goes back to its place without a failure, and nothing of its lane, or else of
+    /// its queue, starts for `delay`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use emq::{JobContext, JobError};
+    ///
+    /// async fn push(ctx: JobContext) -> Result<(), JobError> {
+    ///     let retry_after = Some(Duration::from_secs(30)); // of the answer
+    ///     match retry_after {
+    ///         Some(wait) => Err(ctx.rate_limited(wait)),
+    ///         None => Ok(()),
+    ///     }
+    /// }
+    /// # let _ = push(JobContext::for_test());
+    /// ```
+    #[must_use]
+    pub fn rate_limited(&self, delay: Duration) -> JobError {
+        JobError::rate_limited(delay)
+    }
+
     /// A header that the producer gave the job.
     ///
     /// ```

@@ -60,7 +60,7 @@ impl std::str::FromStr for QueueName {
 
 /// The name of a lane: that of a group of jobs, such as a tenant. Made of the same characters as a [`QueueName`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LaneName(Box<str>);
+pub(crate) struct LaneName(Arc<str>);
 
 impl LaneName {
     pub(crate) fn new(name: &str) -> Result<Self, NameError> {
@@ -69,6 +69,11 @@ impl LaneName {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// As an argument of a script: empty for none.
+    pub(crate) fn on_wire(lane: Option<&Self>) -> String {
+        lane.map_or_else(String::new, |lane| lane.0.as_ref().to_owned())
     }
 }
 

@@ -41,8 +41,8 @@ fn scripts() -> Vec<Known> {
         };
     }
     let mut scripts = of!(
-        bury, claim, complete, counts, enqueue, exchange, extend, get, list, promote, reap, release, remove, retry,
-        revive, snooze, state, trim
+        bury, claim, complete, counts, drain_lane, enqueue, exchange, extend, get, hold, lane, list, list_lanes, pause,
+        promote, reap, reassign, release, remove, resume, retry, revive, snooze, state, trim, tune
     );
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));

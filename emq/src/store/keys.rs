@@ -2,7 +2,7 @@
 
 use fred::types::{ClusterHash, Key};
 
-use crate::job::{JobId, QueueName};
+use crate::job::{JobId, LaneName, QueueName};
 
 /// The keys of one queue, all with the hash tag `{queue}` and so in one cluster slot.
 #[derive(Debug)]
@@ -51,6 +51,11 @@ impl Keys {
 
     pub(super) fn row(&self, id: JobId) -> Key {
         format!("{}job:{id}", self.prefix).into()
+    }
+
+    /// Where the jobs of a lane wait; `lua/lib/lanes.lua` spells it the same way.
+    pub(super) fn line(&self, lane: &LaneName) -> Key {
+        format!("{}g:{}:pending", self.prefix, lane.as_str()).into()
     }
 
     pub(super) fn logs(&self, id: JobId) -> Key {

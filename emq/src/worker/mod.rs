@@ -7,7 +7,9 @@ mod error;
 mod exchange;
 mod fetch;
 mod line;
+mod order;
 mod registry;
+mod shares;
 mod shutdown;
 mod signal;
 mod slots;
@@ -25,6 +27,7 @@ use self::{
     exchange::{Exchange, Settling},
     fetch::{Fetcher, Source},
     line::Line,
+    shares::Shares,
     slots::Slots,
     stats::Counters,
 };
@@ -186,10 +189,12 @@ impl Worker {
         let keeper = patiently(&client, || LeaseKeeper::start(&client)).await?;
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
         let mut lines = Vec::with_capacity(plan.queues.len());
-        for (queue, limit) in &plan.queues {
-            let store = client.store(queue.clone());
+        let shares = plan.queues.iter().map(|queue| (queue.limit, queue.reserved));
+        let shares = Arc::new(Shares::new(plan.concurrency, shares));
+        for (share, queue) in plan.queues.iter().enumerate() {
+            let store = client.store(queue.name.clone());
             let waiter = patiently(&client, || store.waiter(client.settings())).await?;
-            lines.push((Line::new(store, *limit, slots.freed()), waiter));
+            lines.push((Line::new(store, Arc::clone(&shares), share, slots.freed()), waiter));
         }
 
         // Every task ends when `abandon` is cancelled, so that none outlives a run that is dropped.
@@ -225,6 +230,7 @@ impl Worker {
             registry,
             appetite: Appetite::of_stack(!plan.layers.is_empty()),
             sources,
+            order: plan.order,
             slots,
             counters: Arc::clone(&counters),
             runs: runs.clone(),

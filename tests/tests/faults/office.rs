@@ -168,6 +168,10 @@ impl Office {
         self.queue.enqueue(Task { chore }).await.unwrap().id()
     }
 
+    pub(crate) async fn enqueue_into(&self, lane: &str, chore: Chore) -> JobId {
+        self.queue.enqueue(Task { chore }).group(lane).await.unwrap().id()
+    }
+
     /// Waits until it is so: on the server there is nothing to be awaited.
     pub(crate) async fn until(&self, is_so: impl AsyncFn() -> bool) {
         let start = Instant::now();

@@ -2,6 +2,7 @@
 
 mod beat;
 mod claiming;
+mod control;
 mod errand;
 mod hostile;
 mod idle;
