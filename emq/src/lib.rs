@@ -9,6 +9,7 @@ mod client;
 mod clock;
 mod job;
 mod queue;
+mod recurring;
 mod store;
 mod worker;
 
@@ -21,6 +22,7 @@ pub use job::{
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName,
 };
 pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Queue};
+pub use recurring::{MAX_BACKFILL, MISSED_AFTER, Missed, Overlap, Recurrence, Schedule, ScheduleError};
 pub use store::{
     Batch, CallError, Claimed, ConnectError, Counts, Extended, JobState, Keep, Lease, Listed, Place, Promoted, Reaped,
     Removed, Revived, Settled, Stored, Trimmed,

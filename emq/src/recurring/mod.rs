@@ -1,0 +1,18 @@
+//! Recurring jobs: when their slots are, and what an operator does with them.
+//!
+//! What a slot is, and which slots run, is computed here without a server. The slot's job comes to be in `lua/fire.lua`;
+//! the beat of a worker calls it (`worker/recurring.rs`).
+
+#[cfg(feature = "cron")]
+mod cron;
+mod policy;
+mod schedule;
+
+pub(crate) use self::{
+    policy::{Due, due},
+    schedule::{system_time, unix_ms},
+};
+pub use self::{
+    policy::{MAX_BACKFILL, MISSED_AFTER, Missed, Overlap, Recurrence},
+    schedule::{Schedule, ScheduleError},
+};
