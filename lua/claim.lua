@@ -17,9 +17,9 @@
 -- ARGV[3] worker    unique among running workers
 -- ARGV[4] request   unique among the worker's claims; the same again answers with the same jobs
 --
--- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, or a limit ends, or
--- -1; how many ids without a row were dropped; how many jobs had expired; then per job its id, token, payload, name,
--- failures, stalled, max_attempts, headers, group.
+-- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, a limit ends, or the
+-- slot of a recurring job comes, or -1; how many ids without a row were dropped; how many jobs had expired; then per job
+-- its id, token, payload, name, failures, stalled, max_attempts, headers, group.
 --
 -- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/ending, lib/turns
 
@@ -151,6 +151,9 @@ for _, set in ipairs({ schedule, active, root .. 'held' }) do
   local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
   if head[2] then expect(tonumber(head[2])) end
 end
+-- Those that are due already are looked at on the beat: it may be that no worker here can run them.
+local slot = redis.pcall('ZRANGEBYSCORE', root .. 'repeat', string.format('(%.0f', time), '(+inf', 'LIMIT', 0, 1, 'WITHSCORES')
+if slot[2] then expect(tonumber(slot[2])) end
 if resumes and resumes > exact then expect(resumes) end
 if rate and room <= 0 then
   local _, next_start = spend(rate, #taken)

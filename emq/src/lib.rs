@@ -22,10 +22,13 @@ pub use job::{
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName,
 };
 pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Queue};
-pub use recurring::{MAX_BACKFILL, MISSED_AFTER, Missed, Overlap, Recurrence, Schedule, ScheduleError};
+pub use recurring::{
+    MAX_BACKFILL, MISSED_AFTER, Missed, Overlap, Recurrence, Recurring, RecurringError, RecurringJob, Schedule,
+    ScheduleError, Upsert,
+};
 pub use store::{
     Batch, CallError, Claimed, ConnectError, Counts, Extended, JobState, Keep, Lease, Listed, Place, Promoted, Reaped,
-    Removed, Revived, Settled, Stored, Trimmed,
+    Removed, Revived, Settled, Stored, Trimmed, Upserted,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,

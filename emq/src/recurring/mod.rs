@@ -5,14 +5,21 @@
 
 #[cfg(feature = "cron")]
 mod cron;
+mod error;
+mod handle;
 mod policy;
 mod schedule;
+mod upsert;
 
-pub(crate) use self::{
-    policy::{Due, due},
-    schedule::{system_time, unix_ms},
-};
 pub use self::{
+    error::RecurringError,
+    handle::{Recurring, RecurringJob},
     policy::{MAX_BACKFILL, MISSED_AFTER, Missed, Overlap, Recurrence},
     schedule::{Schedule, ScheduleError},
+    upsert::Upsert,
+};
+pub(crate) use self::{
+    policy::{Due, due},
+    schedule::system_time,
+    upsert::{How, register},
 };

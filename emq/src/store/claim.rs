@@ -226,9 +226,9 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
     let token = reply.count()?;
     let payload = reply.bytes()?;
     let name = reply.optional_bytes()?.map(|name| String::from_utf8_lossy(&name).into_owned());
-    let failures = reply.lenient_number()?.unwrap_or(0);
-    let stalled = reply.lenient_number()?.unwrap_or(0);
-    let max_attempts = reply.lenient_number()?;
+    let failures = reply.lenient()?.unwrap_or(0);
+    let stalled = reply.lenient()?.unwrap_or(0);
+    let max_attempts = reply.lenient()?;
     let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok()).unwrap_or_default();
     let group = reply.optional_bytes()?.map(|group| String::from_utf8_lossy(&group).into_owned());
     let lease = Lease { id, token };

@@ -71,7 +71,7 @@ impl Store {
         while reply.len() > 0 {
             // An id that isn't a job's can't be named; another implementation may have left it.
             let id = reply.text()?.parse();
-            let score = reply.lenient_number()?.unwrap_or(0.0);
+            let score = reply.lenient()?.unwrap_or(0.0);
             listed.extend(id.ok().map(|id| Listed { id, score }));
         }
         Ok(listed)

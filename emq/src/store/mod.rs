@@ -13,12 +13,14 @@ mod counts;
 mod enqueue;
 mod error;
 mod extend;
+mod fire;
 mod get;
 mod keys;
 mod list;
 mod node;
 mod promote;
 mod reap;
+mod recurring;
 mod release;
 mod remove;
 mod reply;
@@ -43,7 +45,9 @@ pub(crate) use self::{
     connection::{Connection, Settings},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
+    fire::{Fired, Run, Turn},
     node::{NODE_TTL, Node},
+    recurring::{Definition, Record, Template},
     wait::Waiter,
 };
 pub use self::{
@@ -55,6 +59,7 @@ pub use self::{
     list::{Listed, Place},
     promote::Promoted,
     reap::Reaped,
+    recurring::Upserted,
     remove::Removed,
     revive::Revived,
     settled::Settled,

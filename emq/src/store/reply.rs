@@ -74,8 +74,8 @@ impl Reply {
         }
     }
 
-    /// A field of a row that somebody may have tampered with: `None` unless it is a number.
-    pub(super) fn lenient_number<T: std::str::FromStr>(&mut self) -> Result<Option<T>, CallError> {
+    /// A field that somebody may have tampered with: `None` unless it is a number, or what else is read from a text.
+    pub(super) fn lenient<T: std::str::FromStr>(&mut self) -> Result<Option<T>, CallError> {
         let part = self.next()?;
         Ok(part.as_str().and_then(|text| text.parse().ok()))
     }

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use super::{BuildError, BuildProblem, Worker, beat::Upkeep, registry::Registry};
+use super::{BuildError, BuildProblem, Worker, beat::Upkeep, recurring::Declared, registry::Registry};
 use crate::{
     client::Client,
     job::{Handler, NameError, QueueName},
@@ -92,6 +92,8 @@ pub(super) struct Plan {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) upkeep: Upkeep,
+    /// Each with the queue that it belongs to, which is one of `queues`.
+    pub(super) recurring: Vec<(QueueName, Declared)>,
     pub(super) trace: TraceLayer,
 }
 
@@ -336,7 +338,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] with every problem: no jobs, two jobs of one name, a bad queue name, a concurrency of zero or for a
+    /// [`BuildError`] with every problem: no jobs, two jobs of one name, a job that can't recur as it says, a bad queue name, a concurrency of zero or for a
     /// queue that isn't served, a lease or beat that is too short, a `max_stalled` of zero.
     ///
     /// ```no_run
@@ -370,7 +372,9 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
             return Err(BuildError::new(problems));
         }
         let upkeep = Upkeep { beat: self.setup.beat, max_stalled: self.setup.max_stalled, keep: self.setup.keep };
+        let recurring = served(self.setup.registry.recurring(), &queues);
         let plan = Plan {
+            recurring,
             registry: self.setup.registry,
             layers: self.setup.layers,
             queues,
@@ -409,4 +413,20 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         }
         queues
     }
+}
+
+/// The recurring jobs whose queue is served. In a deploy of several kinds of workers, each may register all jobs and serve
+/// some of the queues.
+fn served(
+    recurring: impl Iterator<Item = (&'static str, Declared)>,
+    queues: &[(QueueName, Option<usize>)],
+) -> Vec<(QueueName, Declared)> {
+    let mut served = Vec::new();
+    for (queue, declared) in recurring {
+        match queues.iter().find(|(name, _)| name.as_str() == queue) {
+            Some((name, _)) => served.push((name.clone(), declared)),
+            None => tracing::info!(job = declared.name, queue, "a recurring job is left to the workers of its queue"),
+        }
+    }
+    served
 }

@@ -6,6 +6,7 @@ mod builder;
 mod error;
 mod fetch;
 mod line;
+mod recurring;
 mod registry;
 mod shutdown;
 mod signal;
@@ -23,6 +24,7 @@ use self::{
     builder::Plan,
     fetch::{Fetcher, Source},
     line::Line,
+    recurring::Recurrences,
     slots::Slots,
     stats::Counters,
 };
@@ -208,7 +210,10 @@ impl Worker {
         for (line, waiter) in lines {
             let waiter = Arc::new(waiter);
             counters.watch(Arc::clone(&waiter));
-            tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, stop.clone()), &broken);
+            let declared = plan.recurring.iter().filter(|(queue, _)| queue == line.store.name());
+            let declared = declared.map(|(_, declared)| declared.clone()).collect();
+            let recurrences = Recurrences::new(client.clone(), declared);
+            tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, recurrences, stop.clone()), &broken);
             tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
             sources.push(Source::new(Arc::clone(&line), line.claimer(&plan.name, plan.lease)));
         }
