@@ -4,5 +4,6 @@ mod crash_loop;
 mod freeze;
 mod kill;
 mod office;
+mod recurring;
 mod terminate;
 mod twins;

@@ -229,3 +229,20 @@ async fn a_key_of_another_type_is_an_error_and_holds_up_no_other() {
     let upsert = recurring.upsert("bad", hourly(), Work { n: 1 });
     assert!(matches!(scene.unchanged(async { upsert.await }).await, Err(RecurringError::Call(_))));
 }
+
+#[tokio::test]
+async fn on_a_clock_that_went_back_no_slot_comes_twice() {
+    let mut scene = scene("back").await;
+    let recurring = scene.queue.recurring();
+    recurring.upsert("report", hourly(), Work { n: 1 }).await.unwrap();
+    // Its last slot was in half an hour, as the clock has it now.
+    let last = scene.now().await as u64 + 1_800_000;
+    scene.command(&format!("HSET @repeat:report last {last}")).await;
+    recurring.upsert("report", Schedule::every(MINUTE), Work { n: 1 }).await.unwrap();
+    let next = scene.command("HGET @repeat:report next").await.text().parse::<u64>().unwrap();
+    assert!((last + 1..=last + 60_000).contains(&next), "{last} {next}");
+    recurring.pause("report").await.unwrap();
+    recurring.resume("report").await.unwrap();
+    let next = scene.command("HGET @repeat:report next").await.text().parse::<u64>().unwrap();
+    assert!(next > last, "{last} {next}");
+}
