@@ -104,12 +104,15 @@ fn checked(entry: &Entry, check: fn(&str) -> Result<(), String>, errors: &mut Er
 #[cfg(feature = "cron")]
 fn check_cron(expression: &str) -> Result<(), String> {
     use croner::parser::{CronParser, Year};
-    let unreadable = |reason: String| format!("this cron expression can't be read: {reason}");
+    let unreadable = |reason: &str| {
+        let fields = "it has five fields, for minute, hour, day, month and weekday, or six that begin with the second";
+        format!("this cron expression can't be read: {reason}; {fields}")
+    };
     if expression.split_whitespace().flat_map(|field| field.split(',')).any(str::is_empty) {
-        return Err(unreadable("there is nothing before or after a comma".into()));
+        return Err(unreadable("there is nothing before or after a comma"));
     }
     let parser = CronParser::builder().year(Year::Disallowed).build();
-    parser.parse(expression).map(drop).map_err(|error| unreadable(error.to_string()))
+    parser.parse(expression).map(drop).map_err(|error| unreadable(error.to_string().trim_end_matches('.')))
 }
 
 #[cfg(feature = "cron")]

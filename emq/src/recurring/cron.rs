@@ -41,7 +41,8 @@ impl WallClock {
             return Err(unreadable("there is nothing before or after a comma".into()));
         }
         let parser = CronParser::builder().year(Year::Disallowed).build();
-        let cron = parser.parse(expression).map_err(|error| unreadable(error.to_string()))?;
+        let cron =
+            parser.parse(expression).map_err(|error| unreadable(error.to_string().trim_end_matches('.').to_owned()))?;
         let zone = ZONES.get(zone).map_err(|_| ScheduleError::Zone { name: zone.to_owned() })?;
         let hourly = cron.pattern.hours.from_wildcard || cron.pattern.hours.step != 1;
         let clock = Self { cron, zone, hourly };

@@ -230,7 +230,9 @@ pub enum ScheduleError {
         period: Duration,
     },
     /// A cron expression that can't be read.
-    #[error("the cron expression {expression:?} can't be read: {reason}")]
+    #[error(
+        "the cron expression {expression:?} can't be read: {reason}; it has five fields, for minute, hour, day, month and weekday, or six that begin with the second"
+    )]
     Expression {
         /// The expression.
         expression: String,

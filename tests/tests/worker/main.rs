@@ -2,6 +2,7 @@
 
 mod beat;
 mod claiming;
+mod declared;
 mod errand;
 mod idle;
 mod leases;
