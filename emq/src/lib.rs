@@ -5,6 +5,10 @@ pub mod layer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
+
 mod client;
 mod clock;
 mod job;
@@ -27,8 +31,8 @@ pub use recurring::{
     ScheduleError, Upsert,
 };
 pub use store::{
-    Batch, CallError, Claimed, ConnectError, Counts, Extended, JobState, Keep, Lease, Listed, Place, Promoted, Reaped,
-    Removed, Revived, Settled, Stored, Trimmed, Upserted,
+    Batch, CallError, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, Lease, Listed, Place,
+    Promoted, Reaped, Removed, Revived, Settled, Stored, Trimmed, Upserted,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,

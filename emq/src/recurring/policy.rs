@@ -1,6 +1,6 @@
 //! Which slots run when a worker looks: pure, so that it is tested without a server.
 
-use std::{collections::VecDeque, fmt, str::FromStr, time::Duration};
+use std::{collections::VecDeque, fmt, time::Duration};
 
 use super::{Schedule, schedule::Slots};
 
@@ -134,16 +134,14 @@ impl fmt::Display for Missed {
     }
 }
 
-/// What a text that isn't known stands for, is the default: another version may have written it.
-impl FromStr for Missed {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text.split_once(' ') {
+impl Missed {
+    /// A text that isn't known stands for the default: another version may have written it.
+    pub(crate) fn read(text: &str) -> Self {
+        match text.split_once(' ') {
             None if text == "once" => Self::Once,
             Some(("backfill", most)) => most.parse().map_or(Self::Skip, Self::Backfill),
             _ => Self::Skip,
-        })
+        }
     }
 }
 
@@ -157,15 +155,14 @@ impl fmt::Display for Overlap {
     }
 }
 
-impl FromStr for Overlap {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
+impl Overlap {
+    /// As [`Missed::read`].
+    pub(crate) fn read(text: &str) -> Self {
+        match text {
             "skip" => Self::Skip,
             "wait" => Self::Wait,
             _ => Self::Allow,
-        })
+        }
     }
 }
 
@@ -303,11 +300,11 @@ mod tests {
     #[test]
     fn policies_come_back_from_their_texts() {
         for missed in [Missed::Skip, Missed::Once, Missed::Backfill(7)] {
-            assert_eq!(missed.to_string().parse(), Ok(missed));
+            assert_eq!(Missed::read(&missed.to_string()), missed);
         }
         for overlap in [Overlap::Allow, Overlap::Skip, Overlap::Wait] {
-            assert_eq!(overlap.to_string().parse(), Ok(overlap));
+            assert_eq!(Overlap::read(&overlap.to_string()), overlap);
         }
-        assert_eq!(("twice".parse(), "twice".parse()), (Ok(Missed::Skip), Ok(Overlap::Allow)));
+        assert_eq!((Missed::read("twice"), Overlap::read("twice")), (Missed::Skip, Overlap::Allow));
     }
 }

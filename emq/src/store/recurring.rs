@@ -233,23 +233,20 @@ impl Record {
         if fields.len() == 0 {
             return Ok(Self::default());
         }
-        let text = |fields: &mut Reply| -> Result<Option<String>, CallError> {
-            Ok(fields.optional_bytes()?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-        };
         Ok(Self {
-            schedule: text(&mut fields)?,
-            start: fields.lenient()?,
-            next: fields.lenient()?,
-            missed: fields.lenient()?.unwrap_or_default(),
-            overlap: fields.lenient()?.unwrap_or_default(),
-            held: fields.lenient()?,
+            schedule: fields.lenient_text()?,
+            start: fields.lenient_number()?,
+            next: fields.lenient_number()?,
+            missed: Missed::read(&fields.lenient_text()?.unwrap_or_default()),
+            overlap: Overlap::read(&fields.lenient_text()?.unwrap_or_default()),
+            held: fields.lenient_number()?,
             declared: fields.optional_bytes()?.is_some(),
             paused: fields.optional_bytes()?.is_some(),
-            last: fields.lenient()?,
-            job: fields.lenient()?,
-            job_name: text(&mut fields)?,
-            priority: fields.lenient()?.unwrap_or_default(),
-            group: text(&mut fields)?,
+            last: fields.lenient_number()?,
+            job: fields.lenient_id()?,
+            job_name: fields.lenient_text()?,
+            priority: fields.lenient_number()?.unwrap_or_default(),
+            group: fields.lenient_text()?,
         })
     }
 }
@@ -257,7 +254,7 @@ impl Record {
 fn named(mut reply: Reply) -> Result<Vec<(String, Record)>, CallError> {
     let mut records = Vec::with_capacity(reply.len() / 2);
     while reply.len() > 0 {
-        records.push((reply.text()?, Record::read(reply.list_part()?)?));
+        records.push((reply.lenient_text()?.unwrap_or_default(), Record::read(reply.list_part()?)?));
     }
     Ok(records)
 }

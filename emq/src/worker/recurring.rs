@@ -131,7 +131,8 @@ impl Recurrences {
         if fired.iter().any(|fired| matches!(fired, Fired::Enqueued(jobs) if *jobs > 0)) {
             line.heat();
         }
-        Ok(fired.iter().filter(|fired| matches!(fired, Fired::Held | Fired::Taken { .. })).count())
+        let is_due_still = |fired: &&Fired| matches!(fired, Fired::Held | Fired::Taken { .. } | Fired::Gone);
+        Ok(fired.iter().filter(is_due_still).count())
     }
 
     fn step(&mut self, name: String, record: &Record, now: i64) -> Step {

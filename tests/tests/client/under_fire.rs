@@ -15,7 +15,14 @@ const JOBS: u32 = 600;
 
 /// Enqueues from three tasks while three others claim and complete, and checks the sums.
 async fn run(url: &str, around: &Queue) {
-    let client = impatient(url).connect().await.unwrap();
+    // The first connection is tried once, and may be struck as well.
+    let mut tries = 0..100;
+    let client = loop {
+        match impatient(url).connect().await {
+            Ok(client) => break client,
+            Err(error) => assert!(tries.next().is_some(), "{error}"),
+        }
+    };
     let name = around.name().to_string();
     let mut producers = JoinSet::new();
     for part in 0..3 {

@@ -4,6 +4,8 @@ mod crash_loop;
 mod freeze;
 mod kill;
 mod office;
+mod phases;
 mod recurring;
+mod start_stop;
 mod terminate;
 mod twins;

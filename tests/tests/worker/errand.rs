@@ -286,3 +286,10 @@ pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }
+
+/// Whether a command claims, alone or along with completions: of the scripts that have to do with who took what, only
+/// `trim` doesn't, and that has few keys.
+pub(crate) fn is_claim(command: &support::proxy::Command) -> bool {
+    let has_many_keys = command.arg(2).len() == 2;
+    command.name() == "EVALSHA" && has_many_keys && (3..20).any(|key| command.arg(key).ends_with(b":claims"))
+}

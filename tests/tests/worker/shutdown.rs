@@ -300,7 +300,7 @@ async fn a_claim_that_is_under_way_when_the_worker_stops_leaves_no_job_behind() 
         let (tell, mut held) = telling();
         let broken_line = Arc::downgrade(&proxy);
         let holds = move |command: &Command| {
-            if command.arg(9).ends_with(b":claims") {
+            if crate::errand::is_claim(command) {
                 broken_line.upgrade().unwrap().hold();
                 tell.tell(());
             }
