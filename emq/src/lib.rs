@@ -76,6 +76,11 @@ pub use emq_macros::job;
 #[cfg(feature = "macros")]
 pub use emq_macros::Job;
 
+/// What docs/scheduling.md shows has to compile.
+#[cfg(all(doctest, feature = "cron"))]
+#[doc = include_str!("../docs/scheduling.md")]
+pub struct Scheduling;
+
 /// The program of the README has to compile.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
