@@ -52,7 +52,7 @@ async fn slot_k_is_k_periods_after_the_start_however_long_the_jobs_take() {
     worker.stop().await;
     slots.sort_unstable();
     let begin = slots[0];
-    assert!(begin <= first && (first - begin) % 50 == 0, "{begin} {first}");
+    assert!(begin <= first && (first - begin).is_multiple_of(50), "{begin} {first}");
     assert!(slots.iter().copied().eq((0..100).map(|k| begin + 50 * k)), "{slots:?}");
 }
 
