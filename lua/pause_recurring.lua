@@ -13,6 +13,7 @@ local record, recurring = unpack(KEYS)
 
 check_sets(recurring)
 if redis.call('HEXISTS', record, 'schedule') == 0 then return 'GONE' end
+redis.call('ZREM', recurring, ARGV[1])
 redis.call('HSET', record, 'paused', '1')
 redis.call('ZADD', recurring, '+inf', ARGV[1])
 return 'OK'

@@ -193,3 +193,22 @@ async fn a_recurring_job_that_cant_be_read_holds_up_no_other() {
     worker.stop().await;
     assert_eq!(raw.command(&["HGET", &record, "next"]).await.text(), "1");
 }
+
+#[tokio::test]
+async fn more_than_fit_into_one_call_are_enqueued_also_behind_such_as_nobody_can_read() {
+    let place = Place::shared("many").await;
+    let mut raw = place.raw().await;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    let (unreadable, good) = (1_050, 1_150);
+    for n in 0..unreadable + good {
+        let (schedule, next) = if n < unreadable { ("lunar 5 -", 1) } else { ("every 3600000 -", now) };
+        let (record, next) = (place.key(format!("repeat:r{n}")), next.to_string());
+        let fields = ["schedule", schedule, "start", &next, "next", &next, "name", "errand", "payload", "{\"n\":1}"];
+        raw.command(&[&["HSET", record.as_str()], &fields[..]].concat()).await;
+        raw.command(&["ZADD", &place.key("repeat"), &next, &format!("r{n}")]).await;
+    }
+    let worker = start(place.worker(crate::errand::is_done()));
+    place.completed(good as u64).await;
+    worker.stop().await;
+    assert_eq!(place.queue.counts().await.unwrap().completed, good as u64);
+}
