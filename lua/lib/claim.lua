@@ -139,6 +139,10 @@ local function claim(queue, n, lease, worker, request)
     local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
     if head[2] then expect(tonumber(head[2])) end
   end
+  -- Slots that are due already are looked at on the beat: it may be that no worker here can run them.
+  local after = string.format('(%.0f', time)
+  local slot = redis.pcall('ZRANGEBYSCORE', queue.root .. 'repeat', after, '(+inf', 'LIMIT', 0, 1, 'WITHSCORES')
+  if slot[2] then expect(tonumber(slot[2])) end
   if resumes and resumes > exact then expect(resumes) end
   if rate and #taken >= rate.room then
     local _, next_start = spend(rate, #taken)
