@@ -12,7 +12,9 @@
 -- KEYS[10] keys      emq:{q}:de:<key>           string  deduplication keys deleted that point at these jobs
 -- KEYS[11] completed emq:{q}:metrics:completed  hash    deleted
 -- KEYS[12] failed    emq:{q}:metrics:failed     hash    deleted
--- KEYS[13] root      emq:{q}:<lanes>            lanes   members of lanes removed; all that is known of lanes deleted at last
+-- KEYS[13] recurring emq:{q}:repeat            zset    members removed
+-- KEYS[14] records   emq:{q}:repeat:<name>      hash    deleted
+-- KEYS[15] root      emq:{q}:<lanes>            lanes   members of lanes removed; all that is known of lanes deleted at last
 -- ARGV[1] limit  how many jobs at most
 -- ARGV[2] force  1 to delete jobs that workers hold, too, else 0
 --
@@ -21,7 +23,7 @@
 --
 -- uses lib/guard, lib/waiting, lib/lanes, lib/marks, lib/clock, lib/ending
 
-local rows, pending, active, schedule, dead, done, marker, meta, claims, keys, completed, failed, root = unpack(KEYS)
+local rows, pending, active, schedule, dead, done, marker, meta, claims, keys, completed, failed, recurring, records, root = unpack(KEYS)
 local limit, force = tonumber(ARGV[1]), ARGV[2] == '1'
 
 check_sets(pending, schedule, dead, done)
@@ -53,7 +55,10 @@ for _, lane in ipairs(lanes) do
     count_line(root, lane)
   end
 end
-if removed >= limit or #lanes >= limit then return { removed, 1 } end
+local names = redis.call('ZRANGE', recurring, 0, limit - 1)
+if #names > 0 then redis.call('ZREM', recurring, unpack(names)) end
+for _, name in ipairs(names) do redis.call('DEL', records .. name) end
+if removed >= limit or #lanes >= limit or #names >= limit then return { removed, 1 } end
 
 redis.call('DEL', marker, meta, claims, completed, failed)
 for _, name in ipairs({ 'ring', 'wake', 'paused', 'glimit', 'gactive', 'gweight', 'grate', 'held', 'slots', 'lanes' }) do

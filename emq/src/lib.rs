@@ -13,6 +13,7 @@ mod client;
 mod clock;
 mod job;
 mod queue;
+mod recurring;
 mod store;
 mod worker;
 
@@ -29,10 +30,14 @@ pub use queue::{
     Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Lane, Purge, PurgeError, Purged, Queue,
     ResultError, Update, UpdateError, WaitError,
 };
+pub use recurring::{
+    MAX_BACKFILL, MISSED_AFTER, Missed, Overlap, Recurrence, Recurring, RecurringError, RecurringJob, Schedule,
+    ScheduleError, Upsert,
+};
 pub use store::{
     Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, LaneDrained,
     LaneState, Lease, Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived,
-    Settled, Stored, Trimmed, Updated,
+    Settled, Stored, Trimmed, Updated, Upserted,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,
@@ -75,6 +80,11 @@ pub use emq_macros::job;
 /// ```
 #[cfg(feature = "macros")]
 pub use emq_macros::Job;
+
+/// What docs/scheduling.md shows has to compile.
+#[cfg(all(doctest, feature = "cron"))]
+#[doc = include_str!("../docs/scheduling.md")]
+pub struct Scheduling;
 
 /// The program of the README has to compile.
 #[cfg(doctest)]

@@ -17,6 +17,7 @@ mod enqueue;
 mod error;
 mod exchange;
 mod extend;
+mod fire;
 mod get;
 mod hold;
 mod keys;
@@ -34,6 +35,7 @@ mod purge;
 mod rate;
 mod reap;
 mod reassign;
+mod recurring;
 mod release;
 mod remove;
 mod reply;
@@ -76,6 +78,7 @@ pub use self::{
     rate::Rate,
     reap::Reaped,
     reassign::Reassigned,
+    recurring::Upserted,
     remove::Removed,
     revive::Revived,
     settled::Settled,
@@ -90,7 +93,9 @@ pub(crate) use self::{
     durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
+    fire::{Fired, Run, Turn},
     node::{NODE_TTL, Node},
+    recurring::{Definition, Record, Template},
     subscriber::{Listening, Notice, Subscriber},
     tune::Setting,
     update::Change,

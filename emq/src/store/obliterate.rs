@@ -5,7 +5,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<13, 2> =
+pub(super) static SCRIPT: Script<15, 2> =
     script!("obliterate", uses "guard", "waiting", "lanes", "marks", "clock", "ending");
 
 impl Store {
@@ -26,6 +26,8 @@ impl Store {
                 keys.deduplication.clone(),
                 keys.completed.clone(),
                 keys.failed.clone(),
+                keys.recurring.clone(),
+                keys.records.clone(),
                 keys.root.clone(),
             ],
             [number(MAX_BATCH as u64), number(u8::from(force))],

@@ -18,6 +18,10 @@ async fn everything_of_a_queue_goes_and_nothing_else() {
     queue.enqueue(Work { n: 0 }).unique("k").await.unwrap();
     queue.lane("lane-1").unwrap().set_weight(3).await.unwrap();
     queue.lane("lane-2").unwrap().pause().await.unwrap();
+    let hourly = || emq::Schedule::every(Duration::from_secs(3_600));
+    queue.recurring().upsert("one", hourly(), Work { n: 1 }).await.unwrap();
+    queue.recurring().upsert("two", hourly(), Work { n: 2 }).await.unwrap();
+    queue.recurring().pause("two").await.unwrap();
     let held = scene.claimer().claim(2).await.unwrap().jobs.remove(0).lease;
 
     let error = queue.obliterate().all().await.unwrap_err();
