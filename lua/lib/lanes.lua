@@ -78,13 +78,17 @@ local function count_line(root, lane)
   return waiting
 end
 
--- Puts a job where it can be claimed, and wakes a worker; the lower priority runs first, then the older id.
-local function to_waiting(pending, root, marker, id, priority, lane)
+-- The score of a job where it waits: the lower priority runs first, then the older id.
+local function score_of(priority)
   local score = tonumber(priority)
   -- What isn't a number, NaN among it, is no priority.
-  if score ~= score then score = nil end
+  return score and score == score and score or 0
+end
+
+-- Puts a job where it can be claimed, and wakes a worker.
+local function to_waiting(pending, root, marker, id, priority, lane)
   local place = waiting_place(pending, root, lane)
-  local is_new = redis.call('ZADD', place, score or 0, id) == 1
+  local is_new = redis.call('ZADD', place, score_of(priority), id) == 1
   if place ~= pending and count_line(root, lane) == 1 and is_new then
     offer(root, marker, lane)
   else

@@ -1,9 +1,16 @@
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{FromContext, Scope};
-use crate::job::{JobError, JobId};
+use crate::{
+    job::{JobError, JobId},
+    recurring::system_time,
+};
 
 /// What a running job knows about its run: its id, its fencing token, how often it was tried, its headers.
 ///
@@ -221,6 +228,20 @@ impl JobContext {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers.get(name).map(String::as_str)
+    }
+
+    /// The slot of a recurring job that this is the job of, by the server's clock; `None` for a job that was enqueued, or
+    /// run beside its slots. It may be long past, for a slot that is made up for.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    ///
+    /// let ctx = emq::JobContext::for_test().with_header("emq-slot", "60000");
+    /// assert_eq!(ctx.slot(), Some(UNIX_EPOCH + Duration::from_secs(60)));
+    /// ```
+    #[must_use]
+    pub fn slot(&self) -> Option<SystemTime> {
+        self.header("emq-slot")?.parse().ok().map(system_time)
     }
 
     /// The same context with one more header, for a test.

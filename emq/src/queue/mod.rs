@@ -13,6 +13,7 @@ pub use self::{
 use crate::{
     client::IntoDraft,
     job::{Completion, DEFAULT_RETENTION, Job, JobId, QueueName},
+    recurring::Recurring,
     store::{
         CallError, Counts, Done, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted, Reaped,
         Removed, Revived, Settled, Store, Stored, Trimmed,
@@ -118,6 +119,20 @@ impl Queue {
     pub fn enqueue_many<D: IntoDraft>(&self, jobs: impl IntoIterator<Item = D>) -> crate::EnqueueMany<D::Job> {
         let queue = self.name().as_str();
         self.client.enqueue_many(jobs.into_iter().map(|job| job.into_draft().queue(queue)))
+    }
+
+    /// Its recurring jobs: to register, look at, pause and remove them.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue) -> Result<(), emq::RecurringError> {
+    /// for job in queue.recurring().list(0, 100).await? {
+    ///     println!("{} runs next at {:?}", job.name, job.next);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn recurring(&self) -> Recurring {
+        Recurring::new(self.client.clone(), self.store.clone())
     }
 
     /// Something that claims jobs under the name of a worker.

@@ -16,6 +16,7 @@ mod enqueue;
 mod error;
 mod exchange;
 mod extend;
+mod fire;
 mod get;
 mod hold;
 mod keys;
@@ -28,6 +29,7 @@ mod promote;
 mod rate;
 mod reap;
 mod reassign;
+mod recurring;
 mod release;
 mod remove;
 mod reply;
@@ -58,7 +60,9 @@ pub(crate) use self::{
     durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
+    fire::{Fired, Run, Turn},
     node::{NODE_TTL, Node},
+    recurring::{Definition, Record, Template},
     tune::Setting,
     wait::Waiter,
 };
@@ -77,6 +81,7 @@ pub use self::{
     rate::Rate,
     reap::Reaped,
     reassign::Reassigned,
+    recurring::Upserted,
     remove::Removed,
     revive::Revived,
     settled::Settled,

@@ -9,6 +9,7 @@ use super::{
     BuildError, BuildProblem, Worker,
     beat::Upkeep,
     order::{Order, Turns},
+    recurring::Declared,
     registry::Registry,
 };
 use crate::{
@@ -106,6 +107,8 @@ pub(super) struct Plan {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) upkeep: Upkeep,
+    /// Each with the queue that it belongs to, which is one of `queues`.
+    pub(super) recurring: Vec<(QueueName, Declared)>,
     pub(super) trace: TraceLayer,
 }
 
@@ -404,8 +407,8 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] with every problem: no jobs, two jobs of one name, a bad queue name, a concurrency of zero, a setting
-    /// for a queue that isn't served, more slots reserved than there are, weights in a strict order, a lease or beat that
+    /// [`BuildError`] with every problem: no jobs, two jobs of one name, a job that can't recur as it says, a bad queue
+    /// name, a concurrency of zero, a setting for a queue that isn't served, more slots reserved than there are, weights in a strict order, a lease or beat that
     /// is too short, a `max_stalled` of zero.
     ///
     /// ```no_run
@@ -445,7 +448,9 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         let upkeep = Upkeep { beat: self.setup.beat, max_stalled: self.setup.max_stalled, keep: self.setup.keep };
         let weights = queues.iter().map(|queue| self.setup.weights.get(queue.name.as_str()).copied().unwrap_or(1));
         let order = if self.setup.is_strict { Order::Strict } else { Order::Shared(Turns::new(weights)) };
+        let recurring = served(self.setup.registry.recurring(), &queues);
         let plan = Plan {
+            recurring,
             registry: self.setup.registry,
             layers: self.setup.layers,
             queues,
@@ -506,4 +511,17 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
             }
         }
     }
+}
+
+/// The recurring jobs whose queue is served. In a deploy of several kinds of workers, each may register all jobs and serve
+/// some of the queues.
+fn served(recurring: impl Iterator<Item = (&'static str, Declared)>, queues: &[Served]) -> Vec<(QueueName, Declared)> {
+    let mut served = Vec::new();
+    for (queue, declared) in recurring {
+        match queues.iter().find(|served| served.name.as_str() == queue) {
+            Some(of) => served.push((of.name.clone(), declared)),
+            None => tracing::info!(job = declared.name, queue, "a recurring job is left to the workers of its queue"),
+        }
+    }
+    served
 }

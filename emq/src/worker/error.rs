@@ -81,6 +81,14 @@ pub enum BuildProblem {
         /// Where the second is defined.
         second: &'static str,
     },
+    /// A job's type says that it recurs, and it can't.
+    #[error("the job {job:?} can't recur: {reason}")]
+    Recurring {
+        /// Its name.
+        job: String,
+        /// Why.
+        reason: String,
+    },
     /// A queue's name can't be one.
     #[error(transparent)]
     Queue(#[from] NameError),

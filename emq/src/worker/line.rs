@@ -23,7 +23,7 @@ pub(crate) struct Line {
     /// The fetcher has found nothing and sleeps: a marker may be waited for.
     parked: AtomicBool,
     parking: Notify,
-    /// When a job falls due or loses its lease next, as far as it is known.
+    /// When a job falls due or loses its lease next, or a recurring job has its slot, as far as it is known.
     event: Mutex<Option<Instant>>,
     event_moved: Notify,
     fetcher: Arc<Notify>,

@@ -8,6 +8,7 @@ mod exchange;
 mod fetch;
 mod line;
 mod order;
+mod recurring;
 mod registry;
 mod shares;
 mod shutdown;
@@ -27,6 +28,7 @@ use self::{
     exchange::{Exchange, Settling},
     fetch::{Fetcher, Source},
     line::Line,
+    recurring::Recurrences,
     shares::Shares,
     slots::Slots,
     stats::Counters,
@@ -207,7 +209,10 @@ impl Worker {
         for (line, waiter) in lines {
             let waiter = Arc::new(waiter);
             counters.watch(Arc::clone(&waiter));
-            tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, stop.clone()), &broken);
+            let declared = plan.recurring.iter().filter(|(queue, _)| queue == line.store.name());
+            let declared = declared.map(|(_, declared)| declared.clone()).collect();
+            let recurrences = Recurrences::new(client.clone(), declared);
+            tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, recurrences, stop.clone()), &broken);
             tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
             let claimer = line.claimer(&plan.name, plan.lease);
             let (exchange, asking) = Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimer);

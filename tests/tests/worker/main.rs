@@ -3,6 +3,7 @@
 mod beat;
 mod claiming;
 mod control;
+mod declared;
 mod errand;
 mod hostile;
 mod idle;
@@ -10,6 +11,7 @@ mod leases;
 mod panics;
 mod patience;
 mod poison;
+mod recurring;
 mod restart;
 mod retries;
 mod runtime;
