@@ -10,7 +10,7 @@
 --
 -- Answers how many were deleted, and how many are left.
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/ending
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending
 
 local rows, done, keys, root = unpack(KEYS)
 local lane, limit, retention = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -30,6 +30,7 @@ for i, id in ipairs(ids) do
     release_key(keys, row[2], id)
     -- As after a removal: the tokens of a new job of the same id begin at 1 again.
     if row[1] ~= '0' then redis.call('ZADD', done, until_then, id) end
+    publish(root .. 'events', 'removed', id)
   end
 end
 local left = count_line(root, lane)

@@ -1,6 +1,6 @@
 -- revive: bring a dead letter back to its waiting place with a fresh budget.
 --
--- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures, stalled and expires removed
+-- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures, stalled, expires and cancel removed
 -- KEYS[2] dead     emq:{q}:dead      zset    member removed
 -- KEYS[3] pending  emq:{q}:pending   zset    member added, if the job has no lane
 -- KEYS[4] marker   emq:{q}:marker    zset    set
@@ -14,7 +14,7 @@
 -- DONE      the job was revived before and hasn't been claimed since; nothing was written
 -- EMQSTATE  error: the job isn't dead; nothing was written
 --
--- uses lib/guard, lib/waiting, lib/lanes
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending
 
 local row, dead, pending, marker, rows, keys, root = unpack(KEYS)
 local id = ARGV[1]
@@ -31,8 +31,9 @@ local holder = key and redis.pcall('GET', keys .. key)
 local free = key and not (type(holder) == 'string' and read_row(rows, holder))
 
 redis.call('ZREM', dead, id)
-redis.call('HDEL', row, 'failures', 'stalled', 'expires')
+redis.call('HDEL', row, 'failures', 'stalled', 'expires', 'cancel')
 redis.call('HSET', row, 'state', 'pending', 'settled', 'revive')
 if free then redis.call('SET', keys .. key, id) end
 to_waiting(pending, root, marker, id, field[1], field[4])
+publish(root .. 'events', 'revived', id)
 return 'OK'

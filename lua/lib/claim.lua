@@ -8,10 +8,10 @@ local function claim(queue, n, lease, worker, request)
 
   local function read(id)
     return read_row(queue.rows, id, 'payload', 'name', 'failures', 'stalled', 'max_attempts', 'headers', 'group', 'reaped',
-      'settled', 'expires', 'did')
+      'settled', 'expires', 'did', 'cancel')
   end
 
-  local jobs, expired, dropped = {}, {}, 0
+  local jobs, expired, cancelled, dropped = {}, {}, {}, 0
   local function hand(id, token, row)
     local job = { id, token, row[2] or '', row[3] }
     -- Most jobs have nothing more to tell, and an answer of half the size.
@@ -45,6 +45,8 @@ local function claim(queue, n, lease, worker, request)
         line.ids[#line.ids + 1] = id
         if not row then
           dropped = dropped + 1
+        elseif row[13] then
+          cancelled[#cancelled + 1] = { id = id, key = row[12], retention = row[13] }
         elseif row[11] and count(row[1]) == 0 and count(row[11]) <= time then
           expired[#expired + 1] = { id = id, key = row[12] }
         else
@@ -105,6 +107,7 @@ local function claim(queue, n, lease, worker, request)
     local flat = { place = queue.pending, from = 0, got = 0 }
     local turns = in_turn(lanes, length, flat, math.min(n, room), settings[5], take)
     if #expired > 0 then check_sets(queue.dead) end
+    if #cancelled > 0 then check_sets(queue.root .. 'done') end
     for _, line in ipairs(lines) do redis.call('ZREM', line.place, unpack(line.ids)) end
     if fetched > 0 then
       turn_ring(queue.root, lanes, fetched, turns, time)
@@ -115,6 +118,8 @@ local function claim(queue, n, lease, worker, request)
       redis.call('HSET', queue.rows .. job.id, 'state', 'dead', 'last_error', 'expired')
       to_dead(queue.dead, queue.keys, queue.failed, queue.events, job.id, job.key, time)
     end
+    -- Asked for while a worker held the job; our own transitions see to it when it goes back.
+    for _, job in ipairs(cancelled) do to_cancelled(queue.root, job.id, job.key, job.retention) end
     room = room - #taken
   end
 

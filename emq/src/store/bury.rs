@@ -4,7 +4,8 @@ use super::{
     script::{Script, kept, number, script},
 };
 
-pub(super) static SCRIPT: Script<9, 3> = script!("bury", uses "clock", "guard", "waiting", "lanes", "fence", "ending");
+pub(super) static SCRIPT: Script<9, 3> =
+    script!("bury", uses "clock", "guard", "marks", "waiting", "lanes", "ending", "fence");
 
 impl Store {
     /// Makes a job a dead letter.

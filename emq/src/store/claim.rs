@@ -13,7 +13,7 @@ use super::{
 use crate::job::{Job, JobError, JobId};
 
 pub(super) static SCRIPT: Script<12, 4> =
-    script!("claim", uses "clock", "guard", "waiting", "lanes", "ending", "turns", "claim");
+    script!("claim", uses "clock", "guard", "marks", "waiting", "lanes", "ending", "turns", "claim");
 
 /// How many fields of a job a claim answers with.
 const FIELDS: usize = 9;

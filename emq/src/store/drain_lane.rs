@@ -8,7 +8,8 @@ use super::{
 };
 use crate::job::LaneName;
 
-pub(super) static SCRIPT: Script<4, 3> = script!("drain_lane", uses "clock", "guard", "waiting", "lanes", "ending");
+pub(super) static SCRIPT: Script<4, 3> =
+    script!("drain_lane", uses "clock", "guard", "marks", "waiting", "lanes", "ending");
 
 /// What one call that drains a lane has done.
 ///

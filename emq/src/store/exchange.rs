@@ -8,7 +8,7 @@ use super::{
 };
 
 pub(super) static SCRIPT: Script<14, 4> = script!("exchange",
-    uses "clock", "guard", "waiting", "lanes", "fence", "ending", "complete", "turns", "claim"
+    uses "clock", "guard", "marks", "waiting", "lanes", "ending", "fence", "complete", "turns", "claim"
 );
 
 impl Store {

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<10, 2> = script!("remove", uses "clock", "guard", "waiting", "lanes", "ending");
+pub(super) static SCRIPT: Script<10, 2> =
+    script!("remove", uses "clock", "guard", "marks", "waiting", "lanes", "ending");
 
 /// What became of a removal.
 ///

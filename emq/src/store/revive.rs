@@ -6,7 +6,8 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<7, 1> = script!("revive", uses "guard", "waiting", "lanes");
+pub(super) static SCRIPT: Script<7, 1> =
+    script!("revive", uses "clock", "guard", "marks", "waiting", "lanes", "ending");
 
 /// What became of a revival.
 ///

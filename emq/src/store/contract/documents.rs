@@ -12,7 +12,7 @@ const UNBOUNDED: [&str; 12] =
 const COMPOSED: [&str; 1] = ["exchange"];
 
 /// Scripts that only look.
-const READERS: [&str; 6] = ["counts", "get", "lane", "list", "list_lanes", "state"];
+const READERS: [&str; 7] = ["counts", "get", "lane", "list", "list_lanes", "logs", "state"];
 
 /// Scripts that change what a queue or a lane may do, and move no job.
 const SETTERS: [&str; 3] = ["pause", "resume", "tune"];
@@ -172,8 +172,11 @@ fn lane_keys() -> BTreeSet<String> {
     for (_, code) in codes() {
         for rest in code.split("root .. '").skip(1) {
             let (part, rest) = rest.split_once('\'').expect("a literal ends");
-            let tail = rest.strip_prefix(" .. lane .. '").and_then(|tail| tail.split_once('\'')).map(|(tail, _)| tail);
-            keys.insert(format!("emq:{{q}}:{part}{}", tail.map_or(String::new(), |tail| format!("<group>{tail}"))));
+            let name = [(" .. lane", "<group>"), (" .. id", "<id>")].into_iter();
+            let named = name.filter_map(|(name, shown)| Some((shown, rest.strip_prefix(name)?))).next();
+            let (shown, rest) = named.unwrap_or((if part == "de:" { "<key>" } else { "" }, rest));
+            let tail = rest.strip_prefix(" .. '").and_then(|tail| tail.split_once('\'')).map_or("", |(tail, _)| tail);
+            keys.insert(format!("emq:{{q}}:{part}{shown}{tail}"));
         }
     }
     keys.remove("emq:{q}:meta");
@@ -201,6 +204,7 @@ fn the_access_list_in_the_document_names_every_command() {
     needed.insert(wait);
     assert!(text.contains(&format!("`+{waitaof}`")));
     // What the client library itself sends.
-    needed.extend(["eval", "evalsha", "hello", "auth", "ping", "client"].map(str::to_owned));
+    needed
+        .extend(["eval", "evalsha", "hello", "auth", "ping", "client", "subscribe", "unsubscribe"].map(str::to_owned));
     assert_eq!(allowed, needed);
 }

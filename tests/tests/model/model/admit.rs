@@ -29,6 +29,7 @@ impl Model {
             payload: spec.payload,
             key: spec.key,
             priority: spec.priority,
+            priority_is_written: false,
             max_attempts: spec.max_attempts,
             header: spec.header,
             lane: spec.lane,
@@ -39,6 +40,7 @@ impl Model {
             last_error: None,
             worker: None,
             reaped: None,
+            cancel: false,
             settled: None,
         };
         self.jobs.insert(slot, job);
