@@ -12,7 +12,7 @@ mod link;
 use std::fmt;
 use std::io;
 use std::net;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub struct Proxy {
 
 /// What the proxy and its connections share.
 struct Shared {
-    upstream: u16,
+    upstream: AtomicU16,
     rules: Mutex<Vec<Rule>>,
     weather: watch::Sender<Weather>,
     cuts: watch::Sender<u64>,
@@ -55,7 +55,7 @@ impl Proxy {
     pub fn start(upstream: u16) -> Self {
         let (port, listener) = port::listen();
         let shared = Arc::new(Shared {
-            upstream,
+            upstream: AtomicU16::new(upstream),
             rules: Mutex::default(),
             weather: watch::Sender::default(),
             cuts: watch::Sender::default(),
@@ -131,6 +131,11 @@ impl Proxy {
         self.change(|weather| weather.refuse = true);
     }
 
+    /// Leads new connections to another port. Those that are open stay where they are.
+    pub fn redirect(&self, upstream: u16) {
+        self.shared.upstream.store(upstream, Ordering::SeqCst);
+    }
+
     /// Closes all connections.
     pub fn sever(&self) {
         self.change(|weather| weather.severed += 1);
@@ -189,7 +194,7 @@ impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxy")
             .field("port", &self.port)
-            .field("upstream", &self.shared.upstream)
+            .field("upstream", &self.shared.upstream.load(Ordering::SeqCst))
             .field("weather", &*self.shared.weather.borrow())
             .field("cuts", &self.cuts())
             .finish_non_exhaustive()

@@ -41,6 +41,7 @@ impl Waiter {
     /// Waits until the marker is set, and takes it: `true`. `false` after `longest`, which is at least 10 ms: older
     /// servers take a smaller timeout for none at all.
     pub(crate) async fn wait(&self, longest: Duration) -> Result<bool, CallError> {
+        self.connection.check_usable()?;
         let longest = longest.max(Duration::from_millis(10));
         let options = Options { timeout: Some(longest + PATIENCE), ..Options::default() };
         let command = CustomCommand::new_static("BZPOPMIN", slot(self.marker.as_bytes()), true);
@@ -49,9 +50,14 @@ impl Waiter {
         match reply {
             Ok(value) => Ok(!value.is_null()),
             Err(error) => {
-                // After a timeout of the client's own, later blocking calls on this connection would time out as well.
-                self.connection.remake();
-                Err(classify(error))
+                let refused = Err(classify(error));
+                if matches!(refused, Err(CallError::Refused { .. })) {
+                    self.connection.observe(&refused);
+                } else {
+                    // After a timeout of the client's own, later blocking calls on this connection would time out as well.
+                    self.connection.remake("waiting for work failed");
+                }
+                refused
             }
         }
     }

@@ -8,6 +8,7 @@ mod leases;
 mod panics;
 mod patience;
 mod poison;
+mod refused;
 mod restart;
 mod retries;
 mod settling;
