@@ -20,6 +20,7 @@ pub struct Builder {
     users: Vec<String>,
     unix_socket: bool,
     args: Vec<String>,
+    envs: Vec<(String, String)>,
 }
 
 impl Builder {
@@ -65,6 +66,12 @@ impl Builder {
     /// Adds an argument to the command, after the configuration file: `--sentinel` for example.
     pub fn arg(mut self, arg: &str) -> Self {
         self.args.push(arg.to_owned());
+        self
+    }
+
+    /// Adds a variable to the server's environment.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.envs.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -116,6 +123,7 @@ impl Builder {
             password: self.password.clone(),
             folder: path,
             args: self.args.clone(),
+            envs: self.envs.clone(),
         };
         self.write_config(&launch)?;
         Ok((launch, folder))

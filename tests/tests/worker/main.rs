@@ -2,6 +2,8 @@
 
 mod beat;
 mod claiming;
+mod clock;
+mod deploy;
 mod errand;
 mod idle;
 mod leases;
@@ -14,3 +16,4 @@ mod retries;
 mod settling;
 mod shutdown;
 mod stats;
+mod waiting;
