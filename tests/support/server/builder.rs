@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::Server;
 use super::launch::{CONFIG, Failure, LOG, Launch};
-use crate::port;
+use crate::{Clock, port};
 
 /// How to start a server; made by [`Server::builder`].
 #[derive(Clone, Debug, Default)]
@@ -69,9 +69,9 @@ impl Builder {
         self
     }
 
-    /// Adds a variable to the server's environment.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.envs.push((name.to_owned(), value.to_owned()));
+    /// Gives the server a clock that the test can move.
+    pub fn clock(mut self, clock: &Clock) -> Self {
+        self.envs.extend(clock.envs());
         self
     }
 

@@ -1,13 +1,15 @@
-//! The server's clock jumps. What a server has written by its clock is then as far off as the clock itself, and nothing
-//! else is: so each test moves what was written, and where there is a libfaketime, it moves the clock of a server, too.
+//! The server's clock jumps.
+//!
+//! What a server has written by its clock is then as far off as the clock, and nothing else is. So each test moves what was
+//! written, and, where that can be done, also the clock of a server.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use emq::{Completion, Counts, JobContext, JobState};
+use emq::{Completion, JobContext, JobId, JobState};
 use support::Server;
 use tokio::sync::watch;
 
-use crate::errand::{Does, Errand, Place, Running, Told, ms, start, telling, tells};
+use crate::errand::{Does, Place, Running, Told, ms, start, telling};
 
 const HOUR: i64 = 60 * 60;
 
@@ -21,12 +23,12 @@ end
 return redis.status_reply('OK')
 ";
 
-/// How the clock is made to jump.
+/// What is moved.
 enum Clock {
-    /// The times that were written move the other way.
+    /// The times that were written, the other way.
     Written,
-    /// The server reads its clock through a library, which reads from this file how far it is off.
-    Preloaded(PathBuf),
+    /// The clock of the server's process.
+    Real(support::Clock),
 }
 
 impl Clock {
@@ -37,52 +39,47 @@ impl Clock {
                 let moved = place.raw().await.command(&["EVAL", MOVE, "1", &place.key(""), &by]).await;
                 assert!(!moved.is_error(), "{moved}");
             }
-            Self::Preloaded(file) => {
-                let before = seconds_of(place).await;
-                // Renamed, so that it is never read half written.
-                let next = file.with_extension("next");
-                fs::write(&next, format!("{seconds:+}")).unwrap();
-                fs::rename(&next, file).unwrap();
-                place.until(async || (seconds_of(place).await - before).abs() > HOUR / 2).await;
+            Self::Real(clock) => {
+                let before = now(place).await;
+                clock.jump(seconds);
+                assert!((now(place).await - before).abs() > seconds.abs() * 900, "it has jumped");
             }
         }
     }
 }
 
-async fn seconds_of(place: &Place) -> i64 {
-    place.raw().await.line("TIME").await.items()[0].text().parse().unwrap()
+/// The server's clock in ms.
+async fn now(place: &Place) -> i64 {
+    let time = place.raw().await.line("TIME").await;
+    let part = |at: usize| time.items()[at].text().parse::<i64>().unwrap();
+    part(0) * 1_000 + part(1) / 1_000
 }
 
-/// A library that a server's clock can be moved with.
-fn faketime() -> Option<PathBuf> {
-    if !cfg!(target_os = "linux") {
-        return None;
-    }
-    let named = std::env::var_os("EMQ_FAKETIME").map(PathBuf::from);
-    let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
-    let installed = folders.iter().map(|folder| PathBuf::from(folder).join("faketime/libfaketimeMT.so.1"));
-    named.into_iter().chain(installed).find(|path| path.is_file())
+/// When a job's lease ends, in ms from now on.
+async fn lease_left(place: &Place, id: JobId) -> i64 {
+    let end = place.raw().await.line(&format!("ZSCORE {} {id}", place.key("active"))).await;
+    end.text().parse::<i64>().unwrap() - now(place).await
 }
 
-/// Runs a scene for each way in which a clock can be made to jump here.
+/// Runs a scene with each clock that can be moved here.
 async fn on_each_clock(label: &str, scene: impl AsyncFn(&Place, Clock)) {
     let server = Server::start().await;
     scene(&Place::on(&server, label).await, Clock::Written).await;
-    let Some(library) = faketime() else {
-        eprintln!("left out: a jump of a real server's clock, since there is no libfaketime");
+    let Some(clock) = support::Clock::new() else {
+        eprintln!("left out: a server whose clock jumps, which takes Linux and a C compiler");
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("off-by");
-    fs::write(&file, "+0").unwrap();
-    let server = Server::builder()
-        .env("LD_PRELOAD", library.to_str().unwrap())
-        .env("FAKETIME_TIMESTAMP_FILE", file.to_str().unwrap())
-        .env("FAKETIME_NO_CACHE", "1")
-        .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-        .start()
-        .await;
-    scene(&Place::on(&server, label).await, Clock::Preloaded(file)).await;
+    let server = Server::builder().clock(&clock).start().await;
+    let place = Place::on(&server, label).await;
+    let before = now(&place).await;
+    clock.jump(-HOUR);
+    let moved = now(&place).await < before;
+    clock.jump(HOUR);
+    if moved {
+        scene(&place, Clock::Real(clock)).await;
+    } else {
+        eprintln!("left out: a server whose clock jumps, since this one doesn't use the system's C library");
+    }
 }
 
 /// Jobs below 10 end when the test says so, and all others at once.
@@ -103,10 +100,6 @@ fn a_worker(place: &Place, lease: Duration) -> (Running, Told<(u64, u64)>, watch
     (start(place.worker(does).lease(lease).beat(ms(100))), told, go)
 }
 
-async fn counts(place: &Place) -> Counts {
-    place.queue.counts().await.unwrap()
-}
-
 #[tokio::test]
 async fn a_clock_that_jumps_back_delays_what_was_to_come_by_the_jump_and_nothing_else() {
     on_each_clock("back", async |place, clock| {
@@ -114,7 +107,7 @@ async fn a_clock_that_jumps_back_delays_what_was_to_come_by_the_jump_and_nothing
         place.errand(20).await.unwrap();
         let orphan = place.queue.claimer("gone").lease(ms(60_000)).claim(1).await.unwrap().jobs[0].lease.id();
         let (worker, mut told, go) = a_worker(place, ms(900));
-        place.errand(0).await.unwrap();
+        let in_hand = place.errand(0).await.unwrap().id();
         assert_eq!(told.next().await, (0, 1));
         let scheduled = place.errand(21).delay(ms(60_000)).await.unwrap().id();
 
@@ -124,10 +117,8 @@ async fn a_clock_that_jumps_back_delays_what_was_to_come_by_the_jump_and_nothing
         assert_eq!(told.next().await, (30, 1));
         place.errand(31).delay(ms(200)).await.unwrap();
         assert_eq!(told.next().await, (31, 1));
-        // What is in hand is renewed, to the new time, and never given to another.
-        let id = place.queue.claimer("gone");
-        drop(id);
-        tokio::time::sleep(ms(2_000)).await;
+        // What is in hand is renewed on the new time, and stays in hand.
+        place.until(async || lease_left(place, in_hand).await < 60_000).await;
         go.send_replace(true);
         place.completed(3).await;
         assert_eq!(worker.stats().lost, 0);
@@ -136,15 +127,15 @@ async fn a_clock_that_jumps_back_delays_what_was_to_come_by_the_jump_and_nothing
         assert_eq!(place.queue.state(scheduled).await.unwrap(), Some(JobState::Scheduled));
         assert!(told.rest().is_empty());
 
-        // An hour later.
-        clock.jump(place, if matches!(clock, Clock::Written) { HOUR + 61 } else { 61 }).await;
+        // An hour and a minute later.
+        clock.jump(place, HOUR + 61).await;
         let mut late = [told.next().await, told.next().await];
         late.sort_unstable();
         assert_eq!(late, [(20, 2), (21, 1)]);
         place.completed(5).await;
         let stats = worker.stop().await;
         assert_eq!((stats.completed, stats.lost, stats.stale), (5, 0, 0));
-        assert_eq!(counts(place).await.unfinished(), 0);
+        assert_eq!(place.queue.counts().await.unwrap().unfinished(), 0);
     })
     .await;
 }
@@ -153,7 +144,7 @@ async fn a_clock_that_jumps_back_delays_what_was_to_come_by_the_jump_and_nothing
 async fn a_clock_that_jumps_on_ends_leases_early_which_is_a_stall_and_loses_nothing() {
     on_each_clock("on", async |place, clock| {
         let (worker, mut told, go) = a_worker(place, ms(20_000));
-        place.errand(0).await.unwrap();
+        let in_hand = place.errand(0).await.unwrap().id();
         assert_eq!(told.next().await, (0, 1));
         let scheduled = place.errand(20).delay(Duration::from_secs(30 * 60)).await.unwrap().id();
         let later = place.errand(21).delay(Duration::from_secs(2 * 60 * 60)).await.unwrap().id();
@@ -163,7 +154,7 @@ async fn a_clock_that_jumps_on_ends_leases_early_which_is_a_stall_and_loses_noth
         let mut next = [told.next().await, told.next().await];
         next.sort_unstable();
         assert_eq!(next, [(0, 2), (20, 1)]);
-        assert_eq!(place.queue.get(place_id(place, 0).await).await.unwrap().unwrap().stalled, 1);
+        assert_eq!(place.queue.get(in_hand).await.unwrap().unwrap().stalled, 1);
         go.send_replace(true);
         place.completed(2).await;
         assert_eq!(place.queue.state(scheduled).await.unwrap(), Some(JobState::Finished));
