@@ -248,8 +248,9 @@ impl Connection {
     /// The watchdog: makes the connection anew when calls time out one after the other, or the server is a replica.
     pub(super) fn observe<T>(&self, reply: &Result<T, CallError>) {
         if reply.as_ref().is_err_and(is_timeout) {
-            if self.health.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= TIMEOUTS_UNTIL_MUTE {
-                self.remake("the server doesn't answer");
+            let timeouts = self.health.timeouts.fetch_add(1, Ordering::Relaxed) + 1;
+            if timeouts >= TIMEOUTS_UNTIL_MUTE && self.remake() {
+                tracing::warn!("the server doesn't answer; the connection is made anew");
             }
             return;
         }
@@ -268,19 +269,21 @@ impl Connection {
         if left.is_none_or(|left| left.elapsed() >= BETWEEN_REPLICAS) {
             *left = Some(Instant::now());
             drop(left);
-            self.remake("the server is a replica");
+            if self.remake() {
+                // Not louder: whose call it was is told.
+                tracing::debug!("the server is a replica; the connection is made anew");
+            }
         }
     }
 
-    /// Makes the connection anew, unless that is under way: hundreds of calls may time out at once.
+    /// Makes the connection anew, unless that is under way, which is `false`: hundreds of calls may time out at once.
     ///
     /// In a task of its own: fred carries it out when it has reconnected, and while the server is away that is a wait
     /// without end, which no call may share.
-    pub(super) fn remake(&self, why: &str) {
+    pub(super) fn remake(&self) -> bool {
         if !self.client.is_connected() || self.health.remaking.swap(true, Ordering::Relaxed) {
-            return;
+            return false;
         }
-        tracing::warn!("{why}; making the connection anew");
         let (client, health) = (self.client.clone(), Arc::clone(&self.health));
         let closed = self.closed.clone();
         tokio::spawn(async move {
@@ -289,6 +292,7 @@ impl Connection {
             health.timeouts.store(0, Ordering::Relaxed);
             health.remaking.store(false, Ordering::Relaxed);
         });
+        true
     }
 }
 

@@ -53,9 +53,9 @@ impl Waiter {
                 let refused = Err(classify(error));
                 if matches!(refused, Err(CallError::Refused { .. })) {
                     self.connection.observe(&refused);
-                } else {
+                } else if self.connection.remake() {
                     // After a timeout of the client's own, later blocking calls on this connection would time out as well.
-                    self.connection.remake("waiting for work failed");
+                    tracing::warn!("a wait for work isn't answered; its connection is made anew");
                 }
                 refused
             }

@@ -62,8 +62,8 @@ async fn a_server_that_is_busy_when_a_client_connects_says_so() {
     hog.send(&["EVAL", "while true do end", "0"]).await.unwrap();
     // Nobody is answered before the script has run for as long as it may.
     eventually("it is busy", async || {
-        let error = impatient(&server.url()).connect().await.unwrap_err();
-        matches!(&error, ConnectError::Call(CallError::Refused { code, .. }) if code == "BUSY")
+        let connected = impatient(&server.url()).connect().await;
+        matches!(connected, Err(ConnectError::Call(CallError::Refused { code, .. })) if code == "BUSY")
     })
     .await;
     Raw::connect(&server).await.line("SCRIPT KILL").await;

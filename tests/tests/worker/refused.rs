@@ -86,6 +86,20 @@ async fn is_refused(place: &Place, client: &Client, code: &str) -> CallError {
     }
 }
 
+/// Waits until the server has refused so many more calls with this word.
+async fn refusals(raw: &mut Raw, code: &str, more: u64) {
+    let mut refused = async || -> u64 {
+        let info = raw.line("INFO errorstats").await;
+        let count = info.text().lines().find_map(|line| line.strip_prefix(&format!("errorstat_{code}:count=")));
+        count.unwrap_or("0").trim().parse().unwrap()
+    };
+    let (before, start) = (refused().await, Instant::now());
+    while refused().await < before + more {
+        assert!(start.elapsed() < PATIENCE, "it tries again and again");
+        tokio::time::sleep(ms(10)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_script_that_holds_the_server_only_delays() {
     let server = Server::builder().config("lua-time-limit", "10").start().await;
@@ -93,9 +107,12 @@ async fn a_script_that_holds_the_server_only_delays() {
     let client = once(&server).await;
     let mut hog = shift.place.raw().await;
     hog.send(&["EVAL", "while true do end", "0"]).await.unwrap();
+    let queue = client.queue(shift.place.name()).unwrap();
+    shift.place.until(async || matches!(queue.counts().await, Err(CallError::Refused { .. }))).await;
     shift.go();
     let error = is_refused(&shift.place, &client, "BUSY").await;
     assert!(error.is_transient() && error.to_string().contains("SCRIPT KILL"), "{error}");
+    // It takes no questions now: long enough for each settling to be refused several times.
     tokio::time::sleep(ms(700)).await;
     assert_eq!(shift.worker.stats().in_hand, AT_ONCE as u64, "what has ended waits to be settled");
     shift.place.raw().await.line("SCRIPT KILL").await;
@@ -114,7 +131,7 @@ async fn without_enough_replicas_nothing_is_written_and_when_they_are_there_it_g
     let error = is_refused(&shift.place, &client, "NOREPLICAS").await;
     assert!(error.is_transient() && error.to_string().contains("min-replicas-to-write"), "{error}");
     shift.go();
-    tokio::time::sleep(ms(700)).await;
+    refusals(&mut raw, "NOREPLICAS", 30).await;
     assert_eq!(shift.place.dump().await, before, "nothing was written");
     assert_eq!(shift.worker.stats().in_hand, AT_ONCE as u64);
     raw.line("CONFIG SET min-replicas-to-write 0").await;
@@ -133,7 +150,7 @@ async fn a_demotion_only_delays() {
     let error = is_refused(&shift.place, &client, "READONLY").await;
     assert!(error.is_transient() && error.to_string().contains("replica"), "{error}");
     shift.go();
-    tokio::time::sleep(ms(700)).await;
+    refusals(&mut raw, "READONLY", 30).await;
     assert_eq!(shift.place.dump().await, before, "nothing was written");
     raw.line("REPLICAOF NO ONE").await;
     shift.ends_well(&server).await;
