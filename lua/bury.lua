@@ -7,6 +7,8 @@
 -- KEYS[5] keys     emq:{q}:de:<key>        string  deduplication key deleted, if it points at this job
 -- KEYS[6] failed   emq:{q}:metrics:failed  hash    count + 1
 -- KEYS[7] events   emq:{q}:events          channel dead
+-- KEYS[8] marker   emq:{q}:marker          zset    set if someone waited for the slot
+-- KEYS[9] root     emq:{q}:<lanes>         lanes   slot freed
 -- ARGV[1] id
 -- ARGV[2] token    fencing token
 -- ARGV[3] text     text of the failure
@@ -16,23 +18,19 @@
 -- GONE   there is no such job; nothing was written
 -- DONE   this call has been carried out before; nothing was written
 --
--- uses lib/clock, lib/guard, lib/fence, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/fence, lib/ending
 
-local row, active, pending, dead, keys, failed, events = unpack(KEYS)
+local row, active, pending, dead, keys, failed, events, marker, root = unpack(KEYS)
 local id, token, text = ARGV[1], ARGV[2], ARGV[3]
 local settled = 'bury ' .. token
 
 check_sets(dead)
-local where, refusal, before = fence(row, active, id, token)
-if not where then return before == settled and 'DONE' or refusal end
-local key = redis.call('HGET', row, 'did')
+local job, refusal, before = fence(row, active, id, token)
+if not job then return before == settled and 'DONE' or refusal end
 
-take_out(where, active, pending, id)
+take_out(job, active, pending, root, marker)
 add_one(row, 'failures')
 redis.call('HSET', row, 'state', 'dead', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
-release_key(keys, key, id)
-redis.call('ZADD', dead, now(), id)
-add_one(failed, 'count')
-publish(events, 'dead', id)
+to_dead(dead, keys, failed, events, id, job.key, now())
 return 'OK'

@@ -1,14 +1,16 @@
 -- enqueue: admit jobs to the waiting place or the schedule, each id and each deduplication key once.
 --
 -- KEYS[1] rows      emq:{q}:job:<id>   hash    row created
--- KEYS[2] pending   emq:{q}:pending    zset    member added if it is due now
+-- KEYS[2] pending   emq:{q}:pending    zset    member added if it is due now and has no lane
 -- KEYS[3] schedule  emq:{q}:schedule   zset    member added if it is due later
 -- KEYS[4] done      emq:{q}:done       zset    read; an overdue marker of the same id is removed
 -- KEYS[5] keys      emq:{q}:de:<key>   string  deduplication key taken
 -- KEYS[6] marker    emq:{q}:marker     zset    set
+-- KEYS[7] root      emq:{q}:<lanes>    lanes   member of its lane added
 -- ARGV[1] nonce     of a client without a node number of its own, else empty
--- ARGV[2..] per job: id; due, empty for now, `+ms` from the server's now, or Unix ms; payload; deduplication key or
---           empty; priority; number of further fields; their names and values
+-- ARGV[2..] per job: id; due, empty for now, `+ms` from the server's now, or Unix ms; payload; how many fields of the row
+--           follow; their names and values. `did` is the deduplication key, `group` the lane, and `expires` comes in ms
+--           from the server's now
 --
 -- Answers one text per job, in order:
 -- ENQUEUED   the job is admitted
@@ -16,22 +18,27 @@
 -- CONFLICT   <id> <nonce> the id is already here with another payload; nothing was written for this one
 -- EMQKIND    error: an id isn't a job's; nothing was written for any
 --
--- uses lib/clock, lib/guard, lib/waiting
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes
 
-local rows, pending, schedule, done, keys, marker = unpack(KEYS)
+local rows, pending, schedule, done, keys, marker, root = unpack(KEYS)
 local nonce = ARGV[1]
 local time = now()
 
 local jobs = {}
 local at = 2
 while ARGV[at] do
-  local job = { id = ARGV[at], due = ARGV[at + 1], payload = ARGV[at + 2], key = ARGV[at + 3], priority = ARGV[at + 4] }
+  local job = { id = ARGV[at], due = ARGV[at + 1], payload = ARGV[at + 2] }
   if #job.id ~= 14 or string.sub(job.id, 1, 3) ~= 'JOB' then
     return redis.error_reply('EMQKIND an id is not a job id (14 bytes that begin with JOB)')
   end
-  local fields = tonumber(ARGV[at + 5]) * 2
-  job.fields = { unpack(ARGV, at + 6, at + 5 + fields) }
-  at = at + 6 + fields
+  local fields = tonumber(ARGV[at + 3]) * 2
+  job.fields = { unpack(ARGV, at + 4, at + 3 + fields) }
+  at = at + 4 + fields
+  for i = 1, fields, 2 do
+    local name = job.fields[i]
+    if name == 'expires' then job.fields[i + 1] = string.format('%.0f', time + job.fields[i + 1]) end
+    job[name] = job.fields[i + 1]
+  end
   jobs[#jobs + 1] = job
 end
 
@@ -45,7 +52,7 @@ local function already_here(job)
   local forget = redis.call('ZSCORE', done, job.id)
   if forget and tonumber(forget) > time then return 'DUPLICATE ' .. job.id .. ' ' end
   job.overdue = forget
-  local holder = job.key ~= '' and redis.pcall('GET', keys .. job.key)
+  local holder = job.did and redis.pcall('GET', keys .. job.did)
   return type(holder) == 'string' and read_row(rows, holder) and 'DUPLICATE ' .. holder .. ' '
 end
 
@@ -63,17 +70,15 @@ local function admit(job)
   end
   if due > time then row[2] = 'scheduled' end
   if nonce ~= '' then also('nonce', nonce) end
-  if job.priority ~= '0' then also('priority', job.priority) end
-  if job.key ~= '' then also('did', job.key) end
 
   -- Refused by a server that is out of memory, as the first write of the call: then nothing at all was written.
   redis.call('HSET', rows .. job.id, unpack(row))
   if job.overdue then redis.call('ZREM', done, job.id) end
-  if job.key ~= '' then redis.call('SET', keys .. job.key, job.id) end
+  if job.did then redis.call('SET', keys .. job.did, job.id) end
   if due > time then
     to_schedule(schedule, marker, job.id, due)
   else
-    to_waiting(pending, marker, job.id, job.priority)
+    to_waiting(pending, root, marker, job.id, job.priority, job.group)
   end
   return 'ENQUEUED'
 end

@@ -1,26 +1,28 @@
--- promote: move scheduled jobs that are due to their waiting place.
+-- promote: move scheduled jobs that are due to their waiting place, and lanes whose rate held them back into the ring.
 --
 -- KEYS[1] rows      emq:{q}:job:<id>  hash  state
 -- KEYS[2] schedule  emq:{q}:schedule  zset  members removed
--- KEYS[3] pending   emq:{q}:pending   zset  members added
+-- KEYS[3] pending   emq:{q}:pending   zset  members added that have no lane
 -- KEYS[4] marker    emq:{q}:marker    zset  set if any job waits
+-- KEYS[5] root      emq:{q}:<lanes>   lanes members of lanes added, held lanes offered
 -- ARGV[1] limit     how many at most
 --
--- Answers how many were promoted; ms until the next is due, 0 if more are due now, or -1 if none is scheduled; how many
+-- Answers how many were promoted; ms until the next is due, 0 if more are due now, or -1 if there is none; how many
 -- ids without a row were dropped.
 --
--- uses lib/clock, lib/guard, lib/waiting
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes
 
-local rows, schedule, pending, marker = unpack(KEYS)
-local time = now()
+local rows, schedule, pending, marker, root = unpack(KEYS)
+local limit, time = tonumber(ARGV[1]), now()
 
 check_sets(pending)
-local ids = redis.call('ZRANGEBYSCORE', schedule, '-inf', time, 'LIMIT', 0, tonumber(ARGV[1]))
+local ids = redis.call('ZRANGEBYSCORE', schedule, '-inf', time, 'LIMIT', 0, limit)
+local freed = redis.call('ZRANGEBYSCORE', root .. 'held', '-inf', time, 'LIMIT', 0, limit)
 local due, dropped = {}, 0
 for _, id in ipairs(ids) do
-  local row = read_row(rows, id, 'priority')
+  local row = read_row(rows, id, 'priority', 'group')
   if row then
-    due[#due + 1] = { id = id, priority = row[2] }
+    due[#due + 1] = { id = id, priority = row[2], lane = row[3] }
   else
     dropped = dropped + 1
   end
@@ -29,12 +31,19 @@ end
 if #ids > 0 then redis.call('ZREM', schedule, unpack(ids)) end
 for _, job in ipairs(due) do
   redis.call('HSET', rows .. job.id, 'state', 'pending')
-  to_waiting(pending, marker, job.id, job.priority)
+  to_waiting(pending, root, marker, job.id, job.priority, job.lane)
 end
+if #freed > 0 then redis.call('ZREM', root .. 'held', unpack(freed)) end
+for _, lane in ipairs(freed) do offer(root, marker, lane) end
 
 -- Whatever waits, and not only what was promoted: a marker that got lost, with the worker that took it or with a
 -- server that forgot it, is made good here.
-if redis.call('ZCARD', pending) > 0 then wake(marker) end
+if redis.call('ZCARD', pending) + redis.call('LLEN', root .. 'ring') > 0 then wake(marker) end
 
-local head = redis.call('ZRANGE', schedule, 0, 0, 'WITHSCORES')
-return { #due, head[2] and math.max(0, tonumber(head[2]) - time) or -1, dropped }
+local next_due = -1
+for _, set in ipairs({ schedule, root .. 'held' }) do
+  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
+  local ms = head[2] and math.max(0, tonumber(head[2]) - time) or -1
+  if ms >= 0 and (next_due < 0 or ms < next_due) then next_due = ms end
+end
+return { #due, next_due, dropped }

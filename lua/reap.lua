@@ -2,21 +2,22 @@
 --
 -- KEYS[1] rows     emq:{q}:job:<id>        hash    stalled + 1, state; reaped = the token that held it, or last_error
 -- KEYS[2] active   emq:{q}:active          zset    members removed
--- KEYS[3] pending  emq:{q}:pending         zset    members added
+-- KEYS[3] pending  emq:{q}:pending         zset    members added that have no lane
 -- KEYS[4] dead     emq:{q}:dead            zset    members added, score = time of death
--- KEYS[5] marker   emq:{q}:marker          zset    set if any was recovered
+-- KEYS[5] marker   emq:{q}:marker          zset    set if any was recovered, or someone waited for a slot
 -- KEYS[6] keys     emq:{q}:de:<key>        string  deduplication keys of the dead deleted
 -- KEYS[7] failed   emq:{q}:metrics:failed  hash    count + 1 for each dead
 -- KEYS[8] events   emq:{q}:events          channel stalled, dead
+-- KEYS[9] root     emq:{q}:<lanes>         lanes   slots freed, members of lanes added
 -- ARGV[1] max_stalled  the stall at which a job is buried, or empty for never
 -- ARGV[2] limit        how many at most
 --
 -- Answers 1 if more have lost their lease, else 0; how many ids without a row were dropped; the ids that wait again;
 -- the ids that are dead.
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/ending
 
-local rows, active, pending, dead, marker, keys, failed, events = unpack(KEYS)
+local rows, active, pending, dead, marker, keys, failed, events, root = unpack(KEYS)
 local max_stalled, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = now()
 
@@ -25,34 +26,38 @@ local ids = redis.call('ZRANGEBYSCORE', active, '-inf', time, 'LIMIT', 0, limit 
 local more = #ids > limit and 1 or 0
 if more == 1 then ids[#ids] = nil end
 
-local stalled, dropped = {}, 0
+local stalled, rowless = {}, {}
 for _, id in ipairs(ids) do
-  local row = read_row(rows, id, 'stalled', 'priority', 'did')
+  local row = read_row(rows, id, 'stalled', 'priority', 'did', 'group')
   if row then
     local stalls = count(row[2]) + 1
-    stalled[#stalled + 1] = { id = id, token = row[1] or '', stalls = stalls, priority = row[3], key = row[4] }
+    local job = { id = id, token = row[1] or '', stalls = stalls, priority = row[3], key = row[4], lane = row[5] }
+    stalled[#stalled + 1] = job
   else
-    dropped = dropped + 1
+    rowless[#rowless + 1] = id
   end
 end
 
 if #ids > 0 then redis.call('ZREM', active, unpack(ids)) end
+-- Whose row is lost still has a slot.
+for _, id in ipairs(rowless) do
+  local lane = redis.pcall('HGET', root .. 'slots', id)
+  free_slot(root, marker, id, type(lane) == 'string' and lane)
+end
 local recovered, buried = {}, {}
 for _, job in ipairs(stalled) do
   local row = rows .. job.id
   redis.call('HDEL', row, 'worker', 'settled')
+  free_slot(root, marker, job.id, job.lane)
   if max_stalled and job.stalls >= max_stalled then
     redis.call('HSET', row, 'state', 'dead', 'stalled', job.stalls, 'last_error', 'stalled')
-    redis.call('ZADD', dead, time, job.id)
-    add_one(failed, 'count')
-    release_key(keys, job.key, job.id)
-    publish(events, 'dead', job.id)
+    to_dead(dead, keys, failed, events, job.id, job.key, time)
     buried[#buried + 1] = job.id
   else
     redis.call('HSET', row, 'state', 'pending', 'stalled', job.stalls, 'reaped', job.token)
-    to_waiting(pending, marker, job.id, job.priority)
+    to_waiting(pending, root, marker, job.id, job.priority, job.lane)
     publish(events, 'stalled', job.id)
     recovered[#recovered + 1] = job.id
   end
 end
-return { more, dropped, recovered, buried }
+return { more, #rowless, recovered, buried }

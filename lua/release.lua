@@ -2,8 +2,9 @@
 --
 -- KEYS[1] row      emq:{q}:job:<id>  hash  state, settled; worker and reaped removed
 -- KEYS[2] active   emq:{q}:active    zset  member removed
--- KEYS[3] pending  emq:{q}:pending   zset  member added
+-- KEYS[3] pending  emq:{q}:pending   zset  member added, if the job has no lane
 -- KEYS[4] marker   emq:{q}:marker    zset  set
+-- KEYS[5] root     emq:{q}:<lanes>   lanes slot freed, member of its lane added
 -- ARGV[1] id
 -- ARGV[2] token    fencing token
 --
@@ -12,19 +13,18 @@
 -- GONE   there is no such job; nothing was written
 -- DONE   this call has been carried out before; nothing was written
 --
--- uses lib/guard, lib/fence, lib/waiting
+-- uses lib/guard, lib/waiting, lib/lanes, lib/fence
 
-local row, active, pending, marker = unpack(KEYS)
+local row, active, pending, marker, root = unpack(KEYS)
 local id, token = ARGV[1], ARGV[2]
 local settled = 'release ' .. token
 
 check_sets(pending)
-local where, refusal, before = fence(row, active, id, token)
-if not where then return before == settled and 'DONE' or refusal end
-local priority = redis.call('HGET', row, 'priority')
+local job, refusal, before = fence(row, active, id, token)
+if not job then return before == settled and 'DONE' or refusal end
 
-take_out(where, active, pending, id)
+take_out(job, active, pending, root, marker)
 redis.call('HSET', row, 'state', 'pending', 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
-to_waiting(pending, marker, id, priority)
+to_waiting(pending, root, marker, id, job.priority, job.lane)
 return 'OK'

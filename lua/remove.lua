@@ -9,6 +9,7 @@
 -- KEYS[7] dead      emq:{q}:dead             zset    member removed
 -- KEYS[8] done      emq:{q}:done             zset    member added, if the job was ever claimed
 -- KEYS[9] keys      emq:{q}:de:<key>         string  deduplication key deleted, if it points at this job
+-- KEYS[10] root     emq:{q}:<lanes>          lanes   member of its lane removed
 -- ARGV[1] id
 -- ARGV[2] retention  ms for which the id of a job that was claimed stays taken
 --
@@ -16,19 +17,19 @@
 -- GONE     there is no such job; nothing was written
 -- EMQLOCK  error: a worker holds the job; nothing was written
 --
--- uses lib/clock, lib/guard, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/ending
 
-local row, logs, result, active, pending, schedule, dead, done, keys = unpack(KEYS)
+local row, logs, result, active, pending, schedule, dead, done, keys, root = unpack(KEYS)
 local id, retention = ARGV[1], tonumber(ARGV[2])
 
 check_sets(pending, schedule, dead, done)
-local field = redis.call('HMGET', row, 'attempts', 'did')
+local field = redis.call('HMGET', row, 'attempts', 'did', 'group')
 if not field[1] and redis.call('EXISTS', row) == 0 then return 'GONE' end
 if redis.call('ZSCORE', active, id) then
   return redis.error_reply('EMQLOCK the job is active: a worker holds it')
 end
 
-redis.call('ZREM', pending, id)
+leave_line(pending, root, id, field[3])
 redis.call('ZREM', schedule, id)
 redis.call('ZREM', dead, id)
 redis.call('DEL', row, logs, result)

@@ -1,11 +1,12 @@
 -- revive: bring a dead letter back to its waiting place with a fresh budget.
 --
--- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures and stalled removed
+-- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures, stalled and expires removed
 -- KEYS[2] dead     emq:{q}:dead      zset    member removed
--- KEYS[3] pending  emq:{q}:pending   zset    member added
+-- KEYS[3] pending  emq:{q}:pending   zset    member added, if the job has no lane
 -- KEYS[4] marker   emq:{q}:marker    zset    set
 -- KEYS[5] rows     emq:{q}:job:<id>  hash    read: the holder of the deduplication key
 -- KEYS[6] keys     emq:{q}:de:<key>  string  deduplication key taken again, if no other job holds it
+-- KEYS[7] root     emq:{q}:<lanes>   lanes   member of its lane added
 -- ARGV[1] id
 --
 -- OK        the job waits
@@ -13,13 +14,13 @@
 -- DONE      the job was revived before and hasn't been claimed since; nothing was written
 -- EMQSTATE  error: the job isn't dead; nothing was written
 --
--- uses lib/guard, lib/waiting
+-- uses lib/guard, lib/waiting, lib/lanes
 
-local row, dead, pending, marker, rows, keys = unpack(KEYS)
+local row, dead, pending, marker, rows, keys, root = unpack(KEYS)
 local id = ARGV[1]
 
 check_sets(pending)
-local field = redis.call('HMGET', row, 'priority', 'did', 'settled')
+local field = redis.call('HMGET', row, 'priority', 'did', 'settled', 'group')
 if redis.call('EXISTS', row) == 0 then return 'GONE' end
 if not redis.call('ZSCORE', dead, id) then
   if field[3] == 'revive' then return 'DONE' end
@@ -30,8 +31,8 @@ local holder = key and redis.pcall('GET', keys .. key)
 local free = key and not (type(holder) == 'string' and read_row(rows, holder))
 
 redis.call('ZREM', dead, id)
-redis.call('HDEL', row, 'failures', 'stalled')
+redis.call('HDEL', row, 'failures', 'stalled', 'expires')
 redis.call('HSET', row, 'state', 'pending', 'settled', 'revive')
 if free then redis.call('SET', keys .. key, id) end
-to_waiting(pending, marker, id, field[1])
+to_waiting(pending, root, marker, id, field[1], field[4])
 return 'OK'

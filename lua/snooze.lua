@@ -4,7 +4,8 @@
 -- KEYS[2] active    emq:{q}:active    zset  member removed
 -- KEYS[3] pending   emq:{q}:pending   zset  member removed, if the reaper had put it back
 -- KEYS[4] schedule  emq:{q}:schedule  zset  member added
--- KEYS[5] marker    emq:{q}:marker    zset  set if no job is due earlier
+-- KEYS[5] marker    emq:{q}:marker    zset  set if no job is due earlier, or someone waited for the slot
+-- KEYS[6] root      emq:{q}:<lanes>   lanes slot freed
 -- ARGV[1] id
 -- ARGV[2] token     fencing token
 -- ARGV[3] delay     ms from the server's now
@@ -14,17 +15,17 @@
 -- GONE   there is no such job; nothing was written
 -- DONE   this call has been carried out before; nothing was written
 --
--- uses lib/clock, lib/guard, lib/fence, lib/waiting
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/fence
 
-local row, active, pending, schedule, marker = unpack(KEYS)
+local row, active, pending, schedule, marker, root = unpack(KEYS)
 local id, token, delay = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local settled = 'snooze ' .. token
 
 check_sets(schedule)
-local where, refusal, before = fence(row, active, id, token)
-if not where then return before == settled and 'DONE' or refusal end
+local job, refusal, before = fence(row, active, id, token)
+if not job then return before == settled and 'DONE' or refusal end
 
-take_out(where, active, pending, id)
+take_out(job, active, pending, root, marker)
 redis.call('HSET', row, 'state', 'scheduled', 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_schedule(schedule, marker, id, now() + delay)

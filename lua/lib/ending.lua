@@ -3,7 +3,16 @@ local function release_key(keys, key, id)
   if key and redis.pcall('GET', keys .. key) == id then redis.call('DEL', keys .. key) end
 end
 
--- Tells who listens. Last of all and by pcall: a user who may not publish must not break a transition half way.
+-- Tells who listens. Last of all and by pcall: a user who may not publish must not break a transition half way. An id
+-- is 14 letters and digits, which JSON takes as they are.
 local function publish(channel, event, id)
-  redis.pcall('PUBLISH', channel, cjson.encode({ event = event, job = id }))
+  redis.pcall('PUBLISH', channel, '{"event":"' .. event .. '","job":"' .. id .. '"}')
+end
+
+-- Makes a job that was taken from its place a dead letter.
+local function to_dead(dead, keys, failed, events, id, key, time)
+  redis.call('ZADD', dead, time, id)
+  release_key(keys, key, id)
+  add_one(failed, 'count')
+  publish(events, 'dead', id)
 end

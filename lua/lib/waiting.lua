@@ -5,15 +5,6 @@ local function wake(marker)
   redis.pcall('ZADD', marker, 0, '0')
 end
 
--- Puts a job where it can be claimed; the lower priority runs first, then the older id.
-local function to_waiting(pending, marker, id, priority)
-  local score = tonumber(priority)
-  -- What isn't a number, NaN among it, is no priority.
-  if score ~= score then score = nil end
-  redis.call('ZADD', pending, score or 0, id)
-  wake(marker)
-end
-
 -- Puts a job on the schedule. A worker that sleeps until the job that was due next has to learn of an earlier one.
 local function to_schedule(schedule, marker, id, due)
   redis.call('ZADD', schedule, due, id)

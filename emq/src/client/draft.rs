@@ -6,7 +6,7 @@ use std::{
 
 use super::{Client, EnqueueError};
 use crate::{
-    job::{Job, JobId, NameError, QueueName, deduplication_key, encode},
+    job::{Job, JobId, LaneName, NameError, QueueName, deduplication_key, encode},
     store::{Due, Item},
 };
 
@@ -38,6 +38,8 @@ pub struct Draft<J> {
     due: Due,
     max_attempts: Option<u32>,
     priority: i32,
+    group: Option<String>,
+    expires_in: Option<Duration>,
     headers: BTreeMap<String, String>,
 }
 
@@ -105,6 +107,8 @@ impl<J: Job> Draft<J> {
             due: Due::Now,
             max_attempts: None,
             priority: 0,
+            group: None,
+            expires_in: None,
             headers: BTreeMap::new(),
         }
     }
@@ -190,6 +194,34 @@ impl<J: Job> Draft<J> {
         self
     }
 
+    /// Puts it into the lane of this group, such as a tenant: lanes are served in turn, so that none waits for another's
+    /// backlog. A name is as that of a queue; by default a job waits in the flat line, which is served as one lane.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.group("tenant-7");
+    /// ```
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = Some(group.into());
+        self
+    }
+
+    /// Buries it with the reason `expired` instead of running it, if no run has begun within `wait` of its enqueue, by the
+    /// server's clock; never by default. Rounded up to whole ms.
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// let draft = emq::Draft::of(PingJob {});
+    /// let draft = draft.expires_in(std::time::Duration::from_secs(30));
+    /// ```
+    pub fn expires_in(mut self, wait: Duration) -> Self {
+        self.expires_in = Some(wait);
+        self
+    }
+
     /// Sends a header along, which the handler reads with [`JobContext::header`](crate::JobContext::header).
     ///
     /// ```
@@ -241,10 +273,16 @@ impl<J: Job> Draft<J> {
             payload: payload.into(),
             deduplication_key: key.map(|key| deduplication_key(&key)),
             priority: self.priority,
+            group: self.lane()?,
+            expires_in: self.expires_in,
             name: Some(J::NAME),
             max_attempts: self.max_attempts,
             headers,
         })
+    }
+
+    fn lane(&self) -> Result<Option<LaneName>, EnqueueError> {
+        self.group.as_deref().map(LaneName::new).transpose().map_err(EnqueueError::Group)
     }
 
     fn encode_headers(&self, client: &Client) -> Result<Option<String>, EnqueueError> {

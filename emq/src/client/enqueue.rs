@@ -139,6 +139,36 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
+    /// Puts it into the lane of this group, such as a tenant: lanes are served in turn, so that none waits for another's
+    /// backlog. A name is as that of a queue; by default a job waits in the flat line, which is served as one lane.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// client.enqueue(PingJob {}).group("tenant-7").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.draft = self.draft.group(group);
+        self
+    }
+
+    /// Buries it with the reason `expired` instead of running it, if no run has begun within `wait` of its enqueue, by the
+    /// server's clock; never by default. Rounded up to whole ms.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// client.enqueue(PingJob {}).expires_in(std::time::Duration::from_secs(30)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn expires_in(mut self, wait: Duration) -> Self {
+        self.draft = self.draft.expires_in(wait);
+        self
+    }
+
     /// Sends a header along, which the handler reads with [`JobContext::header`](crate::JobContext::header).
     ///
     /// ```no_run
@@ -232,6 +262,8 @@ mod tests {
             payload: "{}".into(),
             deduplication_key: None,
             priority: 0,
+            group: None,
+            expires_in: None,
             name: None,
             max_attempts: None,
             headers: None,

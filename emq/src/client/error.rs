@@ -42,6 +42,9 @@ pub enum EnqueueError {
     /// The queue's name can't be one.
     #[error(transparent)]
     Queue(#[from] NameError),
+    /// The group's name can't be one.
+    #[error(transparent)]
+    Group(NameError),
     /// A job with this id is in the queue already, with another payload.
     #[error("the job {id} is in the queue already, with another payload; an id belongs to one job")]
     Conflict {

@@ -158,6 +158,8 @@ mod tests {
             payload: vec![b'x'; bytes].into(),
             deduplication_key: None,
             priority: 0,
+            group: None,
+            expires_in: None,
             name: None,
             max_attempts: None,
             headers: None,

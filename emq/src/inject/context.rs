@@ -37,6 +37,7 @@ struct Inner {
     max_attempts: u32,
     lease: Duration,
     headers: Arc<HashMap<String, String>>,
+    group: Option<Arc<str>>,
     cancelled: CancellationToken,
 }
 
@@ -52,13 +53,15 @@ pub(crate) struct ContextParts {
     pub(crate) max_attempts: u32,
     pub(crate) lease: Duration,
     pub(crate) headers: Arc<HashMap<String, String>>,
+    pub(crate) group: Option<Arc<str>>,
     pub(crate) cancelled: CancellationToken,
 }
 
 impl JobContext {
     pub(crate) fn from_parts(parts: ContextParts) -> Self {
-        let ContextParts { id, token, name, queue, failures, stalled, max_attempts, lease, headers, cancelled } = parts;
-        let inner = Inner { id, token, name, queue, failures, stalled, max_attempts, lease, headers, cancelled };
+        let ContextParts { id, token, name, queue, failures, stalled, max_attempts, lease, headers, group, cancelled } =
+            parts;
+        let inner = Inner { id, token, name, queue, failures, stalled, max_attempts, lease, headers, group, cancelled };
         Self { inner: Arc::new(inner) }
     }
 
@@ -80,6 +83,7 @@ impl JobContext {
             max_attempts: crate::job::DEFAULT_MAX_ATTEMPTS,
             lease: Duration::from_secs(30),
             headers: Arc::default(),
+            group: None,
             cancelled: CancellationToken::new(),
         })
     }
@@ -123,6 +127,16 @@ impl JobContext {
     #[must_use]
     pub fn queue(&self) -> &str {
         &self.inner.queue
+    }
+
+    /// The group whose lane it waited in; `None` for the flat line.
+    ///
+    /// ```
+    /// assert_eq!(emq::JobContext::for_test().group(), None);
+    /// ```
+    #[must_use]
+    pub fn group(&self) -> Option<&str> {
+        self.inner.group.as_deref()
     }
 
     /// How many earlier runs ended in an error. Stalls, snoozes and releases aren't counted.

@@ -25,7 +25,7 @@ pub use self::{
     options::{DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, JobOptions},
     outcome::{Completion, IntoOutcome},
 };
-pub(crate) use self::{error::error_text, id::Minted, unique::deduplication_key};
+pub(crate) use self::{error::error_text, id::Minted, name::LaneName, unique::deduplication_key};
 
 /// A typed job: what a producer needs in order to enqueue it.
 ///

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-/// The most bytes of a queue's name: 128.
+/// The most bytes in the name of a queue or a lane: 128.
 pub const MAX_NAME_LEN: usize = 128;
 
 /// The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ -`, and not `emq`.
@@ -30,20 +30,7 @@ impl QueueName {
     /// assert!(emq::QueueName::new("").is_err());
     /// ```
     pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
-        let name = name.as_ref();
-        if name.is_empty() {
-            return Err(NameError::Empty);
-        }
-        if name.len() > MAX_NAME_LEN {
-            return Err(NameError::TooLong { len: name.len() });
-        }
-        if let Some(found) = name.chars().find(|c| !is_plain(*c)) {
-            return Err(NameError::Character { name: name.into(), found });
-        }
-        if name == "emq" {
-            return Err(NameError::Reserved);
-        }
-        Ok(Self(name.into()))
+        check(name.as_ref()).map(|name| Self(name.into()))
     }
 
     /// The name as text.
@@ -71,7 +58,37 @@ impl std::str::FromStr for QueueName {
     }
 }
 
-/// Why a text can't be the name of a queue.
+/// The name of a lane: that of a group of jobs, such as a tenant. Made of the same characters as a [`QueueName`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LaneName(Box<str>);
+
+impl LaneName {
+    pub(crate) fn new(name: &str) -> Result<Self, NameError> {
+        check(name).map(|name| Self(name.into()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn check(name: &str) -> Result<&str, NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if name.len() > MAX_NAME_LEN {
+        return Err(NameError::TooLong { len: name.len() });
+    }
+    if let Some(found) = name.chars().find(|c| !is_plain(*c)) {
+        return Err(NameError::Character { name: name.into(), found });
+    }
+    if name == "emq" {
+        return Err(NameError::Reserved);
+    }
+    Ok(name)
+}
+
+/// Why a text can't be the name of a queue or a lane.
 ///
 /// # Examples
 ///
@@ -84,16 +101,16 @@ impl std::str::FromStr for QueueName {
 #[non_exhaustive]
 pub enum NameError {
     /// It has no characters.
-    #[error("a queue's name can't be empty")]
+    #[error("the name of a queue or a lane can't be empty")]
     Empty,
     /// It has more than 128 bytes.
-    #[error("a queue's name has at most {MAX_NAME_LEN} bytes, this one has {len}")]
+    #[error("the name of a queue or a lane has at most {MAX_NAME_LEN} bytes, this one has {len}")]
     TooLong {
         /// Its length in bytes.
         len: usize,
     },
     /// It has a character that isn't allowed.
-    #[error("a queue's name is made of A-Z a-z 0-9 . _ - but {name:?} has {found:?}")]
+    #[error("the name of a queue or a lane is made of A-Z a-z 0-9 . _ - but {name:?} has {found:?}")]
     Character {
         /// The name.
         name: String,
@@ -101,7 +118,7 @@ pub enum NameError {
         found: char,
     },
     /// It is `emq`, which holds what all queues share.
-    #[error("\"emq\" can't be a queue's name: it holds what all queues share")]
+    #[error("\"emq\" can't be the name of a queue or a lane: it holds what all queues share")]
     Reserved,
 }
 

@@ -50,7 +50,8 @@ impl Delivery {
     /// ```
     #[must_use]
     pub fn new(queue: &QueueName, claimed: Claimed, options: JobOptions) -> Self {
-        let Claimed { lease, name, payload, failures, stalled, max_attempts, headers, term, leased_until } = claimed;
+        let Claimed { lease, name, payload, failures, stalled, max_attempts, headers, group, term, leased_until } =
+            claimed;
         let cancel = CancellationToken::new();
         let context = JobContext::from_parts(ContextParts {
             id: lease.id(),
@@ -62,6 +63,7 @@ impl Delivery {
             max_attempts: max_attempts.unwrap_or(options.max_attempts),
             lease: options.lease.unwrap_or(term),
             headers: Arc::new(headers),
+            group: group.map(Into::into),
             cancelled: cancel.clone(),
         });
         Self {

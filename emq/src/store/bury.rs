@@ -4,7 +4,7 @@ use super::{
     script::{Script, kept, number, script},
 };
 
-pub(super) static SCRIPT: Script<7, 3> = script!("bury", uses "clock", "guard", "fence", "ending");
+pub(super) static SCRIPT: Script<9, 3> = script!("bury", uses "clock", "guard", "waiting", "lanes", "fence", "ending");
 
 impl Store {
     /// Makes a job a dead letter.
@@ -20,6 +20,8 @@ impl Store {
                 keys.deduplication.clone(),
                 keys.failed.clone(),
                 keys.events.clone(),
+                keys.marker.clone(),
+                keys.root.clone(),
             ],
             [id.as_str().to_owned().into(), number(lease.token()), kept(error)],
         );

@@ -11,10 +11,11 @@ use super::{
 };
 use crate::job::{Job, JobError, JobId};
 
-pub(super) static SCRIPT: Script<7, 4> = script!("claim", uses "clock", "guard", "waiting");
+pub(super) static SCRIPT: Script<12, 4> =
+    script!("claim", uses "clock", "guard", "waiting", "lanes", "ending", "turns");
 
 /// How many fields of a job a claim answers with.
-const FIELDS: usize = 8;
+const FIELDS: usize = 9;
 
 /// The right to settle a job: its id and the fencing token of one claim.
 ///
@@ -94,6 +95,8 @@ pub struct Claimed {
     pub max_attempts: Option<u32>,
     /// What its producer sent along.
     pub headers: HashMap<String, String>,
+    /// The lane it waited in; `None` for the flat line.
+    pub group: Option<String>,
     /// How long the lease lasts from the claim, unless it is renewed.
     pub term: Duration,
     /// Until when the lease surely lasts, by this process's clock.
@@ -134,14 +137,17 @@ impl Claimed {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Batch {
-    /// The jobs, oldest first within a priority.
+    /// The jobs, in the order in which lanes take turns; within a lane oldest first within a priority.
     pub jobs: Vec<Claimed>,
     /// Whether the queue has more that can be claimed now.
     pub more: bool,
-    /// How long until a scheduled job falls due or a lease runs out, whichever comes first; `None` if there is neither.
+    /// How long until a scheduled job falls due, a lease runs out, or a limit lets the next job start, whichever comes
+    /// first; `None` if there is none of that.
     pub next_event: Option<Duration>,
     /// How many ids were dropped because they had no row: leftovers of another implementation of the wire.
     pub dropped: u64,
+    /// How many jobs were buried instead of being handed out, because they had expired.
+    pub expired: u64,
 }
 
 /// A claim, as often as it has to be sent.
@@ -164,9 +170,14 @@ impl Store {
                 keys.pending.clone(),
                 keys.active.clone(),
                 keys.schedule.clone(),
+                keys.dead.clone(),
                 keys.marker.clone(),
                 keys.meta.clone(),
                 keys.claims.clone(),
+                keys.deduplication.clone(),
+                keys.failed.clone(),
+                keys.events.clone(),
+                keys.root.clone(),
             ],
             [number(max as u64), millis(claim.lease), claim.worker.to_owned().into(), claim.request.to_owned().into()],
         );
@@ -185,6 +196,7 @@ impl Store {
         let more = reply.integer()? == 1;
         let next_event = reply.wait()?;
         let mut dropped = reply.count()?;
+        let expired = reply.count()?;
         let mut jobs = Vec::with_capacity(reply.len());
         while reply.len() > 0 {
             match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
@@ -192,7 +204,7 @@ impl Store {
                 None => dropped += 1,
             }
         }
-        Ok(Batch { jobs, more, next_event, dropped })
+        Ok(Batch { jobs, more, next_event, dropped, expired })
     }
 
     /// Forgets what a worker that leaves has claimed last.
@@ -218,6 +230,7 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
     let stalled = reply.lenient_number()?.unwrap_or(0);
     let max_attempts = reply.lenient_number()?;
     let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok()).unwrap_or_default();
+    let group = reply.optional_bytes()?.map(|group| String::from_utf8_lossy(&group).into_owned());
     let lease = Lease { id, token };
-    Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, term, leased_until }))
+    Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, group, term, leased_until }))
 }

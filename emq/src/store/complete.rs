@@ -8,7 +8,8 @@ use super::{
     script::{Script, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<9, 4> = script!("complete", uses "clock", "guard", "fence", "ending");
+pub(super) static SCRIPT: Script<11, 4> =
+    script!("complete", uses "clock", "guard", "waiting", "lanes", "fence", "ending");
 
 /// How long a finished job is remembered at least. Its marker is what refuses a worker that still believes in an old
 /// claim, and what keeps a new job of the same id, whose tokens begin at 1 again, from being settled by it.
@@ -35,6 +36,8 @@ impl Store {
                 keys.deduplication.clone(),
                 keys.completed.clone(),
                 keys.events.clone(),
+                keys.marker.clone(),
+                keys.root.clone(),
             ],
             [
                 id.as_str().to_owned().into(),

@@ -9,9 +9,9 @@ use super::{
     reply::{Reply, unexpected},
     script::{Script, millis, number, script, unix_millis},
 };
-use crate::job::JobId;
+use crate::job::{JobId, LaneName};
 
-pub(super) static SCRIPT: Script<6, 1> = script!("enqueue", uses "clock", "guard", "waiting");
+pub(super) static SCRIPT: Script<7, 1> = script!("enqueue", uses "clock", "guard", "waiting", "lanes");
 
 /// One job to admit.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Item {
     /// As it stands on the wire.
     pub(crate) deduplication_key: Option<String>,
     pub(crate) priority: i32,
+    pub(crate) group: Option<LaneName>,
+    pub(crate) expires_in: Option<Duration>,
     pub(crate) name: Option<&'static str>,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) headers: Option<String>,
@@ -68,6 +70,7 @@ impl Store {
                 keys.done.clone(),
                 keys.deduplication.clone(),
                 keys.marker.clone(),
+                keys.root.clone(),
             ],
             [nonce.unwrap_or_default().to_owned().into()],
             more,
@@ -91,9 +94,11 @@ fn push(item: &Item, args: &mut Vec<Value>) {
         Due::At(time) => unix_millis(time),
     });
     args.push(item.payload.clone().into());
-    args.push(item.deduplication_key.clone().unwrap_or_default().into());
-    args.push(number(item.priority));
     let fields: Vec<(&str, Value)> = [
+        item.deduplication_key.clone().map(|key| ("did", key.into())),
+        (item.priority != 0).then(|| ("priority", number(item.priority))),
+        item.group.as_ref().map(|group| ("group", group.as_str().to_owned().into())),
+        item.expires_in.map(|wait| ("expires", millis(wait))),
         item.name.map(|name| ("name", name.into())),
         item.max_attempts.map(|max| ("max_attempts", number(max))),
         item.headers.clone().map(|headers| ("headers", headers.into())),

@@ -51,6 +51,8 @@ pub struct Stored {
     pub max_attempts: Option<u32>,
     /// The deduplication key that it was enqueued with, as it stands on the wire.
     pub deduplication_key: Option<String>,
+    /// Its lane; `None` for the flat line.
+    pub group: Option<String>,
     /// What its producer sent along.
     pub headers: HashMap<String, String>,
     /// The encoded result, if it has finished with one.
@@ -97,6 +99,7 @@ impl Store {
             priority: number(&row, "priority").unwrap_or(0),
             max_attempts: number(&row, "max_attempts"),
             deduplication_key: text(&row, "did"),
+            group: text(&row, "group"),
             headers: row.get("headers").and_then(|headers| serde_json::from_slice(headers).ok()).unwrap_or_default(),
             result,
         }))

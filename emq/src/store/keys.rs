@@ -20,6 +20,7 @@ pub(super) struct Keys {
     pub(super) completed: Key,
     pub(super) failed: Key,
     pub(super) events: Key,
+    pub(super) root: Key,
     prefix: String,
 }
 
@@ -42,6 +43,8 @@ impl Keys {
             completed: key("metrics:completed"),
             failed: key("metrics:failed"),
             events: key("events"),
+            // What belongs to lanes stands behind it: `lua/lib/lanes.lua` appends the rest.
+            root: key(""),
             prefix,
         }
     }

@@ -7,7 +7,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<4, 1> = script!("promote", uses "clock", "guard", "waiting");
+pub(super) static SCRIPT: Script<5, 1> = script!("promote", uses "clock", "guard", "waiting", "lanes");
 
 /// What a promotion did.
 ///
@@ -35,7 +35,7 @@ impl Store {
     pub(crate) async fn promote(&self, limit: usize) -> Result<Promoted, CallError> {
         let keys = &self.keys;
         let call = SCRIPT.with(
-            [keys.rows.clone(), keys.schedule.clone(), keys.pending.clone(), keys.marker.clone()],
+            [keys.rows.clone(), keys.schedule.clone(), keys.pending.clone(), keys.marker.clone(), keys.root.clone()],
             [number(limit.clamp(1, super::MAX_BATCH) as u64)],
         );
         let mut reply = Reply::list("promote", self.connection.call(call).await?.value)?;

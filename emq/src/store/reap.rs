@@ -6,7 +6,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<8, 2> = script!("reap", uses "clock", "guard", "waiting", "ending");
+pub(super) static SCRIPT: Script<9, 2> = script!("reap", uses "clock", "guard", "waiting", "lanes", "ending");
 
 /// What a sweep for expired leases did.
 ///
@@ -45,6 +45,7 @@ impl Store {
                 keys.deduplication.clone(),
                 keys.failed.clone(),
                 keys.events.clone(),
+                keys.root.clone(),
             ],
             [max_stalled.map_or_else(|| "".into(), number), number(limit.clamp(1, super::MAX_BATCH) as u64)],
         );

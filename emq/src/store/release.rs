@@ -4,7 +4,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<4, 2> = script!("release", uses "guard", "fence", "waiting");
+pub(super) static SCRIPT: Script<5, 2> = script!("release", uses "guard", "waiting", "lanes", "fence");
 
 impl Store {
     /// Gives a job back at once, without counting a failure.
@@ -12,7 +12,7 @@ impl Store {
         let keys = &self.keys;
         let id = lease.id();
         let call = SCRIPT.with(
-            [keys.row(id), keys.active.clone(), keys.pending.clone(), keys.marker.clone()],
+            [keys.row(id), keys.active.clone(), keys.pending.clone(), keys.marker.clone(), keys.root.clone()],
             [id.as_str().to_owned().into(), number(lease.token())],
         );
         Settled::read("release", &self.connection.call(call).await?.value)

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<9, 2> = script!("remove", uses "clock", "guard", "ending");
+pub(super) static SCRIPT: Script<10, 2> = script!("remove", uses "clock", "guard", "waiting", "lanes", "ending");
 
 /// What became of a removal.
 ///
@@ -45,6 +45,7 @@ impl Store {
                 keys.dead.clone(),
                 keys.done.clone(),
                 keys.deduplication.clone(),
+                keys.root.clone(),
             ],
             [id.as_str().to_owned().into(), millis(retention)],
         );

@@ -6,7 +6,7 @@ use super::{
     script::{Script, kept, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<5, 4> = script!("retry", uses "clock", "guard", "fence", "waiting");
+pub(super) static SCRIPT: Script<6, 4> = script!("retry", uses "clock", "guard", "waiting", "lanes", "fence");
 
 impl Store {
     /// Puts a failed job on the schedule.
@@ -14,7 +14,14 @@ impl Store {
         let keys = &self.keys;
         let id = lease.id();
         let call = SCRIPT.with(
-            [keys.row(id), keys.active.clone(), keys.pending.clone(), keys.schedule.clone(), keys.marker.clone()],
+            [
+                keys.row(id),
+                keys.active.clone(),
+                keys.pending.clone(),
+                keys.schedule.clone(),
+                keys.marker.clone(),
+                keys.root.clone(),
+            ],
             [id.as_str().to_owned().into(), number(lease.token()), millis(delay), kept(error)],
         );
         Settled::read("retry", &self.connection.call(call).await?.value)

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<6, 1> = script!("revive", uses "guard", "waiting");
+pub(super) static SCRIPT: Script<7, 1> = script!("revive", uses "guard", "waiting", "lanes");
 
 /// What became of a revival.
 ///
@@ -40,6 +40,7 @@ impl Store {
                 keys.marker.clone(),
                 keys.rows.clone(),
                 keys.deduplication.clone(),
+                keys.root.clone(),
             ],
             [id.as_str().to_owned().into()],
         );

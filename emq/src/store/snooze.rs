@@ -6,7 +6,7 @@ use super::{
     script::{Script, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<5, 3> = script!("snooze", uses "clock", "guard", "fence", "waiting");
+pub(super) static SCRIPT: Script<6, 3> = script!("snooze", uses "clock", "guard", "waiting", "lanes", "fence");
 
 impl Store {
     /// Puts a job on the schedule without counting a failure.
@@ -14,7 +14,14 @@ impl Store {
         let keys = &self.keys;
         let id = lease.id();
         let call = SCRIPT.with(
-            [keys.row(id), keys.active.clone(), keys.pending.clone(), keys.schedule.clone(), keys.marker.clone()],
+            [
+                keys.row(id),
+                keys.active.clone(),
+                keys.pending.clone(),
+                keys.schedule.clone(),
+                keys.marker.clone(),
+                keys.root.clone(),
+            ],
             [id.as_str().to_owned().into(), number(lease.token()), millis(delay)],
         );
         Settled::read("snooze", &self.connection.call(call).await?.value)

@@ -52,6 +52,7 @@ pub(crate) fn claimed(name: &str, payload: Vec<u8>) -> Claimed {
         stalled: 0,
         max_attempts: None,
         headers: HashMap::new(),
+        group: None,
         term,
         leased_until: Instant::now() + term,
     }

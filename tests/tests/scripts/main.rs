@@ -8,6 +8,7 @@ mod counts;
 mod enqueue;
 mod extend;
 mod get;
+mod lanes;
 mod list;
 mod promote;
 mod reap;

@@ -28,7 +28,7 @@ pub(super) struct Reply {
     pub(super) is_error: bool,
 }
 
-const TYPES: [&str; 6] = ["hash", "zset", "list", "set", "string", "channel"];
+const TYPES: [&str; 7] = ["hash", "zset", "list", "set", "string", "channel", "lanes"];
 
 impl Header {
     /// Reads the comment at the top of a script.
