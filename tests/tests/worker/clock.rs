@@ -13,7 +13,7 @@ use crate::errand::{Does, Place, Running, Told, ms, start, telling};
 
 const HOUR: i64 = 60 * 60;
 
-/// Moves all times of a queue, in one step.
+/// Moves the times of a queue that are written here, in one step.
 const MOVE: &str = "
 for _, set in ipairs({ 'active', 'schedule', 'done', 'dead' }) do
     for _, id in ipairs(redis.call('ZRANGE', KEYS[1] .. set, 0, -1)) do

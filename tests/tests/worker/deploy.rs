@@ -6,53 +6,71 @@ use support::{Raw, Reply, Server};
 
 use crate::errand::{Place, is_done, ms, start};
 
-/// A script as a release before this one may have had it, with its snippets in front.
-fn older(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lua");
-    let read = |name: &str| fs::read_to_string(folder.join(format!("{name}.lua"))).unwrap();
-    let body = read(name);
-    let uses = body.lines().find_map(|line| line.strip_prefix("-- uses ")).unwrap();
-    let snippets: String = uses.split(", ").map(read).collect();
-    format!("local of_the_release_before = true\n{snippets}{body}")
+/// A script as a release before this one may have had it.
+struct Text {
+    text: String,
+    /// Names and patterns, from the header.
+    keys: Vec<(String, String)>,
+}
+
+impl Text {
+    /// With its snippets in front.
+    fn of(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lua");
+        let read = |name: &str| fs::read_to_string(folder.join(format!("{name}.lua"))).unwrap();
+        let body = read(name);
+        let uses = body.lines().find_map(|line| line.strip_prefix("-- uses ")).unwrap();
+        let snippets: String = uses.split(", ").map(read).collect();
+        let key = |line: &str| {
+            let mut words = line.strip_prefix("-- KEYS[")?.split_whitespace().skip(1).map(str::to_owned);
+            words.next().zip(words.next())
+        };
+        let keys = body.lines().filter_map(key).collect();
+        Self { text: format!("local of_the_release_before = true\n{snippets}{body}"), keys }
+    }
+
+    /// Its keys for one job. What is left in angle brackets is appended by the script.
+    fn keys<'a>(&'a self, queue: &'a str, id: &'a str) -> impl Iterator<Item = String> + 'a {
+        self.keys.iter().map(move |(name, pattern)| {
+            let key = pattern.replace("{q}", &format!("{{{queue}}}"));
+            let key = if name == "rows" { key } else { key.replace("<id>", id) };
+            key.split('<').next().unwrap_or_default().to_owned()
+        })
+    }
 }
 
 /// A worker of the release before, by hand.
-struct Older<'a> {
+struct Older {
     raw: Raw,
-    place: &'a Place,
-    claim: String,
-    complete: String,
+    queue: String,
+    claim: Text,
+    complete: Text,
 }
 
-impl Older<'_> {
-    async fn call(&mut self, text: &str, keys: &[String], args: &[&str]) -> Reply {
-        let count = keys.len().to_string();
-        let mut command = vec!["EVAL", text, &count];
-        command.extend(keys.iter().map(String::as_str));
-        command.extend(args);
-        let reply = self.raw.command(&command).await;
+impl Older {
+    async fn call(raw: &mut Raw, text: &Text, queue: &str, id: &str, args: &[&str]) -> Reply {
+        let mut command = vec!["EVAL".to_owned(), text.text.clone(), text.keys.len().to_string()];
+        command.extend(text.keys(queue, id));
+        command.extend(args.iter().map(ToString::to_string));
+        let reply = raw.command(&command).await;
         assert!(!reply.is_error(), "{reply}");
         reply
     }
 
     /// Claims up to three jobs and completes them; answers how many.
-    async fn round(&mut self, request: u64) -> usize {
-        let key = |part: &str| self.place.key(part);
-        let keys = ["job:", "pending", "active", "schedule", "marker", "meta", "claims"].map(key);
-        let text = self.claim.clone();
-        let claimed = self.call(&text, &keys, &["3", "20000", "older", &request.to_string()]).await;
-        let jobs = claimed.items()[4..].to_vec();
-        for job in &jobs {
-            let (id, token) = (job.items()[0].text(), job.items()[1].text());
-            let key = |part: &str| self.place.key(part);
-            let [row, logs, result] = ["", ":logs", ":result"].map(|part| key(&format!("job:{id}{part}")));
-            let [active, pending, done, keys, completed, events] =
-                ["active", "pending", "done", "de:", "metrics:completed", "events"].map(key);
-            let keys = [row, logs, result, active, pending, done, keys, completed, events];
-            let text = self.complete.clone();
-            assert_eq!(self.call(&text, &keys, &[id, token, "3600000", ""]).await.text(), "OK");
+    async fn round(&mut self, request: u64) -> u64 {
+        let Self { raw, queue, claim, complete } = self;
+        let claimed = Self::call(raw, claim, queue, "", &["3", "20000", "older", &request.to_string()]).await;
+        let mut completed = 0;
+        for part in claimed.items() {
+            if let Reply::Array(job) = part {
+                let (id, token) = (job[0].text(), job[1].text());
+                let answer = Self::call(raw, complete, queue, id, &[id, token, "3600000", ""]).await;
+                assert_eq!(answer.text(), "OK");
+                completed += 1;
+            }
         }
-        jobs.len()
+        completed
     }
 }
 
@@ -62,12 +80,17 @@ async fn two_releases_of_one_script_work_side_by_side_on_one_queue() {
     let server = Server::start().await;
     let place = Place::on(&server, "deploy").await;
     place.enqueue(JOBS).await;
-    let mut older = Older { raw: place.raw().await, place: &place, claim: older("claim"), complete: older("complete") };
+    let mut older = Older {
+        raw: place.raw().await,
+        queue: place.name().to_owned(),
+        claim: Text::of("claim"),
+        complete: Text::of("complete"),
+    };
     let worker = start(place.worker(is_done()).concurrency(2).beat(ms(100)));
     let mut raw = place.raw().await;
     let mut by_older = 0;
     for request in 0.. {
-        by_older += older.round(request).await as u64;
+        by_older += older.round(request).await;
         if request % 5 == 0 {
             // Each has to send its own text again.
             raw.line("SCRIPT FLUSH").await;
