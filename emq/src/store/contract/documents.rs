@@ -97,7 +97,8 @@ fn check_roots(name: &str, code: &str, rooted: &BTreeSet<String>) {
 
 /// Whether what is called so is always a waiting place: the flat line, or that of a lane, which stands behind `root`.
 fn is_a_place(code: &str, name: &str) -> bool {
-    let set = code.split(&format!("{name} = ")).skip(1);
+    let assigned = format!("{name} = ");
+    let set = code.split(&assigned).skip(1);
     set.map(|value| root(value).unwrap_or_default())
         .all(|value| ["pending", "line_of", "waiting_place", "root"].contains(&value))
 }
