@@ -13,7 +13,7 @@ use emq::{
     Stats, Worker, WorkerBuilder, WorkerHandle, inject::Scope,
 };
 use serde::{Deserialize, Serialize};
-use support::{Dump, Raw, Server, queue_name};
+use support::{Dump, Raw, Server, proxy::Command, queue_name};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
 /// What nothing that works takes as long as, on any machine.
@@ -275,6 +275,11 @@ pub(crate) fn hangs(tell: &Tell<u64>) -> Does {
 /// A handler that is done at once.
 pub(crate) fn is_done() -> Does {
     Does::new(|_, _| std::future::ready(Ok(Completion::empty())))
+}
+
+/// Whether it is a claim: nothing else is about the line and about who took what.
+pub(crate) fn is_claim(command: &Command) -> bool {
+    command.name() == "EVALSHA" && command.has_end(":pending") && command.has_end(":claims")
 }
 
 pub(crate) fn ms(ms: u64) -> Duration {
