@@ -29,7 +29,7 @@ local job, refusal, before = fence(row, active, id, token)
 if not job then return before == settled and 'DONE' or refusal end
 
 take_out(job, active, pending, root, marker)
-add_one(row, 'failures')
+add(row, 'failures', 1)
 redis.call('HSET', row, 'state', 'dead', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_dead(dead, keys, failed, events, id, job.key, now())

@@ -1,49 +1,33 @@
--- complete: end a job as done, if the caller's token still holds it.
+-- complete: end jobs as done, those whose tokens hold them.
 --
--- KEYS[1] row        emq:{q}:job:<id>           hash    deleted
--- KEYS[2] logs       emq:{q}:job:<id>:logs      list    deleted
--- KEYS[3] result_key emq:{q}:job:<id>:result    string  set with the retention as TTL, if there is a result
--- KEYS[4] active     emq:{q}:active             zset    member removed
--- KEYS[5] pending    emq:{q}:pending            zset    member removed, if the reaper had put it back
--- KEYS[6] done       emq:{q}:done               zset    member added, score = when it may be forgotten; see below
--- KEYS[7] keys       emq:{q}:de:<key>           string  deduplication key deleted, if it points at this job
--- KEYS[8] completed  emq:{q}:metrics:completed  hash    count + 1
--- KEYS[9] events     emq:{q}:events             channel completed
--- KEYS[10] marker    emq:{q}:marker             zset    set if someone waited for the slot
--- KEYS[11] root      emq:{q}:<lanes>            lanes   slot freed
--- ARGV[1] id
--- ARGV[2] token      fencing token
--- ARGV[3] retention  ms
--- ARGV[4] result     encoded, or empty for none
+-- KEYS[1] rows       emq:{q}:job:<id>           hash    row and logs deleted; result set with the retention as TTL
+-- KEYS[2] active     emq:{q}:active             zset    members removed
+-- KEYS[3] pending    emq:{q}:pending            zset    members removed, if the reaper had put them back
+-- KEYS[4] done       emq:{q}:done               zset    members added, score = when they may be forgotten
+-- KEYS[5] keys       emq:{q}:de:<key>           string  deduplication keys deleted that point at these jobs
+-- KEYS[6] completed  emq:{q}:metrics:completed  hash    count
+-- KEYS[7] events     emq:{q}:events             channel completed
+-- KEYS[8] marker     emq:{q}:marker             zset    set if someone waited for a slot
+-- KEYS[9] root       emq:{q}:<lanes>            lanes   slots freed
+-- ARGV[1..] per job, at most 250: id; fencing token; retention in ms; result, encoded, or empty for none
 --
+-- Answers one word per job, in order:
 -- OK     the job is done
--- STALE  the token doesn't hold the job; nothing was written
--- GONE   there is no such job; nothing was written
--- DONE   this call has been carried out before; nothing was written
+-- STALE  the token doesn't hold the job; nothing was written for it
+-- GONE   there is no such job; nothing was written for it
+-- DONE   this was carried out before; nothing was written for it
 --
--- The score in `done` is in whole ms. Its fraction is made from the token, for there is no row any more that could tell
--- the completion that comes again from one of a worker that had lost the job.
---
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/fence, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/fence, lib/ending, lib/complete
 
-local row, logs, result_key, active, pending, done, keys, completed, events, marker, root = unpack(KEYS)
-local id, token, retention, result = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local rows, active, pending, done, keys, completed, events, marker, root = unpack(KEYS)
 
--- Never 0, which is what the markers have that aren't of a completion; 10 bits are exact beside the ms.
-local mark = (count(token) % 1023 + 1) / 1024
-
-local remembered = tonumber(redis.call('ZSCORE', done, id))
-local job, refusal = fence(row, active, id, token)
-if not job then
-  if refusal == 'GONE' and remembered then return remembered % 1 == mark and 'DONE' or 'STALE' end
-  return refusal
+local jobs = {}
+for i = 1, #ARGV, 4 do
+  jobs[#jobs + 1] = { id = ARGV[i], token = ARGV[i + 1], retention = tonumber(ARGV[i + 2]), result = ARGV[i + 3] }
 end
 
-take_out(job, active, pending, root, marker)
-redis.call('DEL', row, logs)
-release_key(keys, job.key, id)
-redis.call('ZADD', done, now() + retention + mark, id)
-if result ~= '' then redis.call('SET', result_key, result, 'PX', retention) end
-add_one(completed, 'count')
-publish(events, 'completed', id)
-return 'OK'
+local queue = {
+  rows = rows, active = active, pending = pending, done = done, keys = keys, completed = completed, events = events,
+  marker = marker, root = root,
+}
+return complete(queue, jobs)

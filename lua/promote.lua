@@ -16,6 +16,8 @@ local rows, schedule, pending, marker, root = unpack(KEYS)
 local limit, time = tonumber(ARGV[1]), now()
 
 check_sets(pending)
+-- Raises here if it isn't a list, and not after the writes.
+redis.call('LLEN', root .. 'ring')
 local ids = redis.call('ZRANGEBYSCORE', schedule, '-inf', time, 'LIMIT', 0, limit)
 local freed = redis.call('ZRANGEBYSCORE', root .. 'held', '-inf', time, 'LIMIT', 0, limit)
 local due, dropped = {}, 0

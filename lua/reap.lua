@@ -38,7 +38,10 @@ for _, id in ipairs(ids) do
   end
 end
 
-if #ids > 0 then redis.call('ZREM', active, unpack(ids)) end
+if #ids > 0 then
+  redis.call('ZREM', active, unpack(ids))
+  left_active(root, marker)
+end
 -- Whose row is lost still has a slot.
 for _, id in ipairs(rowless) do
   local lane = redis.pcall('HGET', root .. 'slots', id)

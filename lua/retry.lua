@@ -27,7 +27,7 @@ local job, refusal, before = fence(row, active, id, token)
 if not job then return before == settled and 'DONE' or refusal end
 
 take_out(job, active, pending, root, marker)
-add_one(row, 'failures')
+add(row, 'failures', 1)
 redis.call('HSET', row, 'state', 'scheduled', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
 to_schedule(schedule, marker, id, now() + delay)

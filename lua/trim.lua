@@ -20,12 +20,12 @@ local limit, dead_age, dead_count, silent, retention =
 local time = now()
 
 local forgotten = redis.call('ZRANGEBYSCORE', done, '-inf', time, 'LIMIT', 0, limit)
-if #forgotten > 0 then redis.call('ZREM', done, unpack(forgotten)) end
-
 -- EchoMQ writes dead letters with score 0, which says nothing of their age: they go by number alone.
 local over = math.min(limit, redis.call('ZCARD', dead) - dead_count)
 local letters = over > 0 and redis.call('ZRANGE', dead, 0, over - 1)
   or redis.call('ZRANGEBYSCORE', dead, '(0', time - dead_age, 'LIMIT', 0, limit)
+
+if #forgotten > 0 then redis.call('ZREM', done, unpack(forgotten)) end
 if #letters > 0 then redis.call('ZREM', dead, unpack(letters)) end
 for _, id in ipairs(letters) do
   -- A letter whose row was lost, and whose id has been enqueued again, is no letter any more.
@@ -37,7 +37,8 @@ for _, id in ipairs(letters) do
 end
 
 -- A few at random each time: in the long run that finds every entry, and one call's cost doesn't grow with the workers.
-local entries = redis.call('HRANDFIELD', claims, 8, 'WITHVALUES')
+-- By pcall, since what is above is written by now: of a key of another type there is no entry.
+local entries = redis.pcall('HRANDFIELD', claims, 8, 'WITHVALUES')
 for i = 1, #entries, 2 do
   local claimed = tonumber(string.match(entries[i + 1], '^[^|]*|(%d+)'))
   if not claimed or claimed < time - silent then redis.call('HDEL', claims, entries[i]) end

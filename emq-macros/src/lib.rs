@@ -8,6 +8,8 @@ mod derive;
 mod duration;
 mod errors;
 mod expand;
+#[cfg(test)]
+mod fuzz;
 mod names;
 mod signature;
 

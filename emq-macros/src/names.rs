@@ -40,6 +40,10 @@ pub(crate) fn payload(function: &Ident) -> Ident {
         name.push_str(letters.as_str());
     }
     name.push_str("Job");
+    // `_1` is the name of a function, and `1Job` would be none of a struct.
+    if syn::parse_str::<Ident>(&name).is_err() {
+        name.insert(0, '_');
+    }
     Ident::new(&name, function.span())
 }
 
@@ -108,6 +112,7 @@ mod tests {
             ("send_email", "SendEmailJob"),
             ("r#type", "TypeJob"),
             ("_private", "PrivateJob"),
+            ("_1", "_1Job"),
             ("sendEmail", "SendEmailJob"),
             ("s3_put", "S3PutJob"),
         ] {

@@ -5,6 +5,10 @@ pub mod layer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzz;
+
 mod client;
 mod clock;
 mod job;
@@ -22,8 +26,8 @@ pub use job::{
 };
 pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Queue};
 pub use store::{
-    Batch, CallError, Claimed, ConnectError, Counts, Extended, JobState, Keep, Lease, Listed, Place, Promoted, Reaped,
-    Removed, Revived, Settled, Stored, Trimmed,
+    Batch, CallError, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, Lease, Listed, Place,
+    Promoted, Reaped, Removed, Revived, Settled, Stored, Trimmed,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,

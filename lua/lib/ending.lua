@@ -13,6 +13,6 @@ end
 local function to_dead(dead, keys, failed, events, id, key, time)
   redis.call('ZADD', dead, time, id)
   release_key(keys, key, id)
-  add_one(failed, 'count')
+  add(failed, 'count', 1)
   publish(events, 'dead', id)
 end

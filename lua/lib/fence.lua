@@ -2,7 +2,9 @@
 -- but nobody has claimed it since; and what of its row the transitions need. For any other caller nil, the refusal, and
 -- how this token settled.
 local function fence(row, active, id, token)
-  local field = redis.call('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did')
+  -- By pcall: a row of another type is as good as none, and must not stop what else the call does.
+  local field = redis.pcall('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did')
+  if field.err then return nil, 'GONE' end
   if not field[1] and redis.call('EXISTS', row) == 0 then return nil, 'GONE' end
   if field[1] ~= token then return nil, 'STALE' end
   local is_active = redis.call('ZSCORE', active, id)
@@ -16,6 +18,7 @@ local function take_out(job, active, pending, root, marker)
   if job.where == 'active' then
     redis.call('ZREM', active, job.id)
     free_slot(root, marker, job.id, job.lane)
+    left_active(root, marker)
   else
     leave_line(pending, root, job.id, job.lane)
   end

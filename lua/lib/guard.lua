@@ -19,7 +19,7 @@ local function count(text)
   return n and n >= 0 and n < 2 ^ 52 and math.floor(n) or 0
 end
 
--- Adds one to a counter. What else may stand there must not stop a transition half way.
-local function add_one(key, field)
-  if type(redis.pcall('HINCRBY', key, field, 1)) == 'table' then redis.pcall('HSET', key, field, 1) end
+-- Adds to a counter. What else may stand there must not stop a transition half way.
+local function add(key, field, n)
+  if type(redis.pcall('HINCRBY', key, field, n)) == 'table' then redis.pcall('HSET', key, field, n) end
 end

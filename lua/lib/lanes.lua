@@ -61,9 +61,8 @@ local function leave_line(pending, root, id, lane)
   if place ~= pending then redis.call('ZREM', pending, id) end
 end
 
--- Frees the slot that a job held which was active until now, and lets those go on who waited for it: its lane, if it had
--- been at its limit, and the queue, if that has one. Whose slot it is, the claim wrote down; for a claim of another
--- implementation it is that of the job's lane.
+-- Frees the slot of its lane that a job held which was active until now. A lane that was at its limit can be served again.
+-- Whose slot it is, the claim wrote down; for a claim of another implementation it is that of the job's lane.
 local function free_slot(root, marker, id, lane)
   if lane and lane ~= '' then
     local owner = redis.pcall('HGET', root .. 'slots', id)
@@ -78,5 +77,9 @@ local function free_slot(root, marker, id, lane)
       if limit and left + 1 >= limit and left < limit then offer(root, marker, lane) end
     end
   end
+end
+
+-- Wakes a worker if fewer jobs are active now, and that is what others waited for.
+local function left_active(root, marker)
   if redis.pcall('HEXISTS', root .. 'meta', 'concurrency') == 1 then wake(marker) end
 end

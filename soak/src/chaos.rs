@@ -1,61 +1,32 @@
-//! The driver: it kills, freezes and cuts by chance. The same seed gives the same strikes in the same order.
+//! The driver: it carries out the strikes of the plan, and undoes what is to pass.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use emq::BoxError;
 use support::{
     Proxy, Raw, Server,
     proxy::{When, any},
 };
 use tokio::{
-    task::JoinSet,
+    sync::mpsc::{UnboundedSender, unbounded_channel},
+    task::{JoinError, JoinHandle, JoinSet},
     time::{Instant, sleep, timeout},
 };
 
 use crate::{
     book::Book,
     ledger::{Ledger, LedgerError},
+    operator::Operator,
+    strikes::{Blow, Strike, Strikes},
     worker::LEASE,
-    workers::{WORKERS, Workers},
+    workers::Workers,
 };
 
-/// What the driver can do. The number is how often it does, of the sum of all.
-const STRIKES: [(Strike, u32); 15] = [
-    (Strike::Kill, 24),
-    (Strike::Terminate, 6),
-    (Strike::Freeze, 8),
-    (Strike::FreezeOld, 3),
-    (Strike::Sever, 8),
-    (Strike::CutReplies, 9),
-    (Strike::CutRequests, 6),
-    (Strike::LoseReply, 6),
-    (Strike::Delay, 6),
-    (Strike::Hold, 4),
-    (Strike::BlackHole, 4),
-    (Strike::Chop, 3),
-    (Strike::FlushScripts, 6),
-    (Strike::KillClients, 6),
-    (Strike::KillServer, 4),
-];
+/// How long the server may take to answer the driver.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Strike {
-    Kill,
-    Terminate,
-    Freeze,
-    FreezeOld,
-    Sever,
-    CutReplies,
-    CutRequests,
-    LoseReply,
-    Delay,
-    Hold,
-    BlackHole,
-    Chop,
-    FlushScripts,
-    KillClients,
-    KillServer,
-}
+/// How long it may take until everything is undone at the end.
+const UNDO: Duration = Duration::from_secs(60);
 
 /// A proxy, and when it is to work again.
 struct Line {
@@ -68,8 +39,13 @@ pub(crate) struct Chaos {
     /// The lines of the workers, and of one producer.
     lines: [Line; 2],
     pub(crate) workers: Workers,
+    /// The operator, who may have to wait until the driver lets the server be written to, and what tells it what to do.
+    operator: JoinHandle<()>,
+    to_operator: Option<UnboundedSender<Blow>>,
+    /// What was done to the server or the queue, and when it is to be undone.
+    passing: BTreeMap<Strike, Instant>,
     ending: JoinSet<Result<(), String>>,
-    chance: StdRng,
+    strikes: Strikes,
     ledger: Ledger,
     book: Arc<Book>,
     pub(crate) done: BTreeMap<Strike, u64>,
@@ -80,29 +56,46 @@ impl Chaos {
         server: Arc<Server>,
         proxies: [Proxy; 2],
         workers: Workers,
-        ledger: Ledger,
-        book: Arc<Book>,
+        operator: Operator,
+        (ledger, book): (Ledger, Arc<Book>),
         seed: u64,
     ) -> Self {
-        let lines = proxies.map(|proxy| Line { proxy, clear_at: None });
-        let chance = StdRng::seed_from_u64(seed);
-        Self { server, lines, workers, ending: JoinSet::new(), chance, ledger, book, done: BTreeMap::new() }
+        let (to_operator, told) = unbounded_channel();
+        Self {
+            server,
+            lines: proxies.map(|proxy| Line { proxy, clear_at: None }),
+            workers,
+            operator: tokio::spawn(operator.run(told)),
+            to_operator: Some(to_operator),
+            passing: BTreeMap::new(),
+            ending: JoinSet::new(),
+            strikes: Strikes::new(seed),
+            ledger,
+            book,
+            done: BTreeMap::new(),
+        }
     }
 
     /// Strikes once, after a pause.
     pub(crate) async fn step(&mut self) -> Result<(), LedgerError> {
-        let until = Instant::now() + Duration::from_millis(self.chance.random_range(200..1_000));
+        let blow = self.strikes.next();
+        let until = Instant::now() + blow.pause;
         while Instant::now() < until {
             sleep(Duration::from_millis(50)).await;
-            self.mend(false);
+            self.mend(false).await;
         }
-        let strike = self.choose();
-        let victim = self.chance.random_range(1..WORKERS);
-        let line = usize::from(self.chance.random_bool(0.3));
-        let time = Duration::from_millis(self.chance.random_range(300..3_000));
-        let every = self.chance.random_range(3..20);
-        *self.done.entry(strike).or_default() += 1;
-        self.ledger.strike(format!("{strike:?} (worker {victim}, line {line}, {time:?}, every {every})")).await?;
+        *self.done.entry(blow.strike).or_default() += 1;
+        let Blow { strike, victim, line, time, number, .. } = &blow;
+        self.ledger.strike(format!("{strike:?} (worker {victim}, line {line}, {time:?}, number {number})")).await?;
+        self.strike(&blow).await;
+        while let Some(ended) = self.ending.try_join_next() {
+            self.ended(ended);
+        }
+        Ok(())
+    }
+
+    async fn strike(&mut self, blow: &Blow) {
+        let &Blow { strike, victim, time, .. } = blow;
         match strike {
             Strike::Kill => self.workers.kill(victim).await,
             Strike::Terminate => {
@@ -111,30 +104,58 @@ impl Chaos {
             }
             Strike::Freeze => self.workers.freeze(victim, LEASE + time),
             Strike::FreezeOld => self.workers.freeze(0, LEASE + time),
-            Strike::FlushScripts => self.tell_server(&["SCRIPT", "FLUSH"]).await,
-            Strike::KillClients => self.tell_server(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await,
+            Strike::FlushScripts => _ = self.tell("SCRIPT FLUSH").await,
+            Strike::KillClients => _ = self.tell("CLIENT KILL TYPE normal SKIPME yes").await,
             Strike::KillServer => {
                 self.server.kill().await;
                 sleep(time / 2).await;
                 self.server.restart().await;
             }
-            _ => self.lines[line].strike(strike, time, every),
+            Strike::FillMemory => self.pass(strike, "CONFIG SET maxmemory 1", time).await,
+            // Of a primary that isn't there.
+            Strike::Demote => self.pass(strike, "REPLICAOF 127.0.0.1 1", time).await,
+            Strike::Pause => self.pass(strike, "HSET emq:{soak}:meta paused 1", time).await,
+            Strike::Revive | Strike::RemoveDead => {
+                if let Some(operator) = &self.to_operator {
+                    // It is missed at the end if it has panicked.
+                    let _ = operator.send(blow.clone());
+                }
+            }
+            Strike::Sever
+            | Strike::CutReplies
+            | Strike::CutRequests
+            | Strike::LoseReply
+            | Strike::Delay
+            | Strike::Hold
+            | Strike::BlackHole
+            | Strike::Chop => self.lines[blow.line].strike(blow),
         }
-        while let Some(ended) = self.ending.try_join_next() {
+    }
+
+    /// Undoes everything that passes, and waits for the operator and for the workers that were asked to end.
+    pub(crate) async fn stop(&mut self) -> Result<(), BoxError> {
+        let deadline = Instant::now() + UNDO;
+        loop {
+            self.mend(true).await;
+            if self.passing.is_empty() {
+                break;
+            }
+            if Instant::now() > deadline {
+                return Err(format!("the server doesn't let {:?} be undone", self.passing.keys()).into());
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        self.to_operator = None;
+        let operator =
+            timeout(UNDO, &mut self.operator).await.map_err(|_| "an operator waits for an answer for ever")?;
+        self.ended(operator.map(Ok));
+        while let Some(ended) = self.ending.join_next().await {
             self.ended(ended);
         }
         Ok(())
     }
 
-    /// Undoes everything that passes, and waits for the workers that were asked to end.
-    pub(crate) async fn stop(&mut self) {
-        self.mend(true);
-        while let Some(ended) = self.ending.join_next().await {
-            self.ended(ended);
-        }
-    }
-
-    fn ended(&self, ended: Result<Result<(), String>, tokio::task::JoinError>) {
+    fn ended(&self, ended: Result<Result<(), String>, JoinError>) {
         match ended {
             Ok(Ok(())) => {}
             Ok(Err(why)) => self.book.violation(why),
@@ -142,43 +163,56 @@ impl Chaos {
         }
     }
 
-    fn mend(&mut self, all: bool) {
+    /// Undoes what is over, or all. What the server doesn't do now, the next time.
+    async fn mend(&mut self, all: bool) {
         self.workers.thaw(all);
+        let is_over = |at: Instant| all || at <= Instant::now();
         for line in &mut self.lines {
-            if line.clear_at.is_some_and(|at| all || at <= Instant::now()) {
+            if line.clear_at.is_some_and(is_over) {
                 line.proxy.clear();
                 line.clear_at = None;
             }
         }
-    }
-
-    fn choose(&mut self) -> Strike {
-        let sum = STRIKES.iter().map(|(_, weight)| weight).sum();
-        let mut chance: u32 = self.chance.random_range(0..sum);
-        for (strike, weight) in STRIKES {
-            if chance < weight {
-                return strike;
+        let over: Vec<_> = self.passing.iter().filter(|(_, at)| is_over(**at)).map(|(strike, _)| *strike).collect();
+        for strike in over {
+            if self.tell(undoing(strike)).await {
+                self.passing.remove(&strike);
             }
-            chance -= weight;
         }
-        Strike::Kill
     }
 
-    /// Nothing is lost if that fails: there are more strikes.
-    async fn tell_server(&self, command: &[&str]) {
+    /// Does something that is undone after a time.
+    async fn pass(&mut self, strike: Strike, command: &str, time: Duration) {
+        // Also if there is no answer: it may have been done.
+        self.passing.insert(strike, Instant::now() + time);
+        self.tell(command).await;
+    }
+
+    /// Returns whether the server has done it.
+    async fn tell(&self, command: &str) -> bool {
         let port = self.server.port();
-        let told = async { Raw::open(port).await?.try_command(command).await };
-        let _ = timeout(Duration::from_secs(5), told).await;
+        let words: Vec<_> = command.split(' ').collect();
+        let told = async { Raw::open(port).await?.try_command(&words).await };
+        matches!(timeout(PATIENCE, told).await, Ok(Ok(reply)) if !reply.is_error())
+    }
+}
+
+fn undoing(strike: Strike) -> &'static str {
+    match strike {
+        Strike::FillMemory => "CONFIG SET maxmemory 0",
+        Strike::Demote => "REPLICAOF NO ONE",
+        Strike::Pause => "HDEL emq:{soak}:meta paused",
+        _ => "PING",
     }
 }
 
 impl Line {
-    fn strike(&mut self, strike: Strike, time: Duration, every: u64) {
+    fn strike(&mut self, &Blow { strike, time, number, .. }: &Blow) {
         let proxy = &self.proxy;
         match strike {
-            Strike::CutReplies => proxy.cut_reply(any(), When::Every(every)),
-            Strike::CutRequests => proxy.cut_request(any(), When::Every(every)),
-            Strike::LoseReply => proxy.lose_reply(any(), When::Nth(every)),
+            Strike::CutReplies => proxy.cut_reply(any(), When::Every(number)),
+            Strike::CutRequests => proxy.cut_request(any(), When::Every(number)),
+            Strike::LoseReply => proxy.lose_reply(any(), When::Nth(number)),
             Strike::Delay => proxy.delay(time / 10),
             Strike::Hold => proxy.hold(),
             Strike::BlackHole => proxy.black_hole(),

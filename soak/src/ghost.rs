@@ -9,7 +9,7 @@ use emq::{BoxError, Client, Completion, Extended, JobId, Lease, Queue, Settled};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tokio::time::sleep;
 
-use crate::{book::Book, jobs::QUEUE, ledger::Ledger};
+use crate::{book::Book, jobs::QUEUE, ledger::Ledger, operator::is_passing};
 
 pub(crate) struct Ghost {
     queue: Queue,
@@ -59,8 +59,7 @@ impl Ghost {
                 self.book.violation_of(id, format!("{verb} of {id} was accepted under the old token {fence}"));
             }
             Ok(_) => Book::count(&self.book.haunted),
-            // The server is away.
-            Err(error) if error.is_transient() => {}
+            Err(error) if is_passing(&error) => {}
             Err(error) => self.book.violation_of(id, format!("{verb} of {id} failed for good: {error}")),
         }
     }

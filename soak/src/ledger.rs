@@ -22,8 +22,8 @@ const SCHEMA: &str = "
         unsettled INTEGER, released INTEGER, dropped INTEGER, reconnects INTEGER);
 ";
 
-/// Longer than a frozen worker can hold the lock of the file.
-const BUSY: Duration = Duration::from_secs(30);
+/// Far longer than a frozen worker can hold the lock of the file: what isn't noted would be a failure of the job.
+const BUSY: Duration = Duration::from_secs(120);
 
 /// What is noted of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +151,12 @@ impl Ledger {
         })
         .await?;
         Ok(())
+    }
+
+    /// How many jobs a worker has claimed, as it told; 0 before it has told anything.
+    pub(crate) async fn claimed_by(&self, pid: u32) -> Result<u64, LedgerError> {
+        let claimed = "SELECT coalesce(sum(claimed), 0) FROM workers WHERE pid = ?";
+        self.with(move |db| db.query_row(claimed, [pid], |row| row.get(0))).await
     }
 
     /// Some jobs of late with a token of theirs after which a newer one has begun.

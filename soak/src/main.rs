@@ -6,23 +6,27 @@
 //! ```
 //!
 //! Producers in this process enqueue, directly and through a proxy that breaks connections. Three worker processes, which are
-//! this program again, work behind another such proxy. A driver kills, freezes and cuts by chance. Each run is noted in a
-//! SQLite file. Then the driver stops, the queue is drained, and everything is held against everything:
+//! this program again, work behind another such proxy. A driver kills, freezes and cuts by chance; it flushes scripts, fills
+//! the server's memory and makes a replica of it for a while; and it pauses the queue, revives and removes jobs. Each run
+//! is noted in a SQLite file. Then the driver stops, the queue is drained, and everything is held against everything:
 //!
-//! * what was accepted is done or dead, and nothing waits;
-//! * the effect of each job that is to succeed is there once, and what is dead was meant to die, after just so many failures;
+//! * what was accepted is done, dead or removed, and nothing waits;
+//! * the effect of each job that is to succeed is there once; what is dead was meant to die, after just so many failures, or
+//!   had expired before its first run;
 //! * no token ran twice, no effect was had under a token after a newer one had begun, and whatever a ghost tried to write
 //!   under an old token was refused;
-//! * two jobs with one deduplication key were never there at once;
-//! * each key of the server is one that may be left.
+//! * two jobs with one deduplication key were never there at once, and lanes have no slot, no job and no turn left;
+//! * each key of the server is one that may be left, and there are no more of them than can be explained;
+//! * neither the server nor the oldest worker has grown with the jobs that have run.
 //!
 //! It ends with 1 if one of these doesn't hold, and prints the history of the job.
 //!
-//! The seed decides on the strikes and the jobs; what the machine makes of them differs each time.
+//! The seed decides on the strikes and the jobs, and on nothing else: what the machine makes of them differs each time.
 //!
-//! Where to look: `run.rs` is a soak from beginning to end; `jobs.rs` the jobs; `producer.rs` and `book.rs` what is enqueued;
-//! `worker.rs` and `workers.rs` the worker processes; `chaos.rs` the driver, and `ghost.rs` the ghost; `ledger.rs` the SQLite file; `verdict.rs` and
-//! `census.rs` the checks; `watch.rs` and `report.rs` what is printed.
+//! Where to look: `run.rs` is a soak from beginning to end; `strikes.rs` and `orders.rs` are the plan, which the seed makes;
+//! `jobs.rs` the jobs; `producer.rs` and `book.rs` what is enqueued; `worker.rs` and `workers.rs` the worker processes;
+//! `chaos.rs` the driver, `operator.rs` what an operator does, and `ghost.rs` the ghost; `ledger.rs` the SQLite file;
+//! `verdict.rs`, `census.rs` and `memory.rs` the checks; `watch.rs` and `report.rs` what is printed.
 
 mod book;
 mod census;
@@ -30,9 +34,13 @@ mod chaos;
 mod ghost;
 mod jobs;
 mod ledger;
+mod memory;
+mod operator;
+mod orders;
 mod producer;
 mod report;
 mod run;
+mod strikes;
 mod verdict;
 mod watch;
 mod worker;

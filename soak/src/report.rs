@@ -12,11 +12,11 @@ use emq::{BoxError, Client, JobId};
 use crate::{
     book::{Book, Entry},
     census::Census,
-    chaos::Strike,
     jobs::QUEUE,
     ledger::{Event, Ledger, Told, unix_ms},
+    memory::{Look, Server},
+    strikes::Strike,
     verdict::Verdict,
-    watch::Memory,
 };
 
 /// How many violations are printed with the history of their jobs.
@@ -71,23 +71,30 @@ pub(crate) struct Summary<'a> {
     pub(crate) told: Told,
     pub(crate) census: &'a Census,
     pub(crate) strikes: &'a BTreeMap<Strike, u64>,
-    pub(crate) memory: Vec<Memory>,
+    pub(crate) looks: &'a [Look],
+    /// At the start and at the end.
+    pub(crate) server: [Server; 2],
 }
 
 impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verdict, told, census, .. } = self;
         let strikes: Vec<String> = self.strikes.iter().map(|(strike, times)| format!("{strike:?} {times}")).collect();
-        let waiting = verdict.counts.unfinished();
-        let lines: [(&str, u64, String); 17] = [
+        let lines: [(&str, u64, String); 19] = [
             ("strikes", self.strikes.values().sum(), strikes.join(", ")),
             ("accepted", verdict.accepted, String::new()),
             ("duplicates", verdict.duplicates, "of a deduplication key".into()),
-            ("left unknown", self.book.unknown.load(Ordering::Relaxed), "and sent again under their ids".into()),
+            (
+                "left unknown",
+                self.book.unknown.load(Ordering::Relaxed),
+                "or refused, and sent again under their ids".into(),
+            ),
             ("sent again", self.book.repeats.load(Ordering::Relaxed), "though accepted".into()),
             ("done", verdict.counts.completed, String::new()),
-            ("dead", verdict.counts.dead, String::new()),
-            ("waiting", waiting, String::new()),
+            ("dead", verdict.counts.dead, format!("{} of them have expired", verdict.expired)),
+            ("removed", verdict.removed, "while they waited, or dead".into()),
+            ("waiting", verdict.waiting, String::new()),
+            ("revived", self.book.revived.load(Ordering::Relaxed), "dead letters, that died again".into()),
             ("runs", verdict.runs, format!("{} of them not the first of their job", verdict.repeated_runs)),
             ("found done", verdict.found_done, "runs that found the effect of an earlier one".into()),
             ("overtaken", verdict.overtaken, "effects withheld: a newer run had begun".into()),
@@ -115,13 +122,12 @@ impl fmt::Display for Summary<'_> {
             f,
             "  {workers} workers told of {claimed} claims, {released} jobs given back and {reconnects} reconnects"
         )?;
-        if let (Some(first), Some(last)) = (self.memory.first(), self.memory.last()) {
-            writeln!(
-                f,
-                "  from the first look to the last: server {} to {} KiB, worker 0 {} to {} KiB",
-                first.server, last.server, first.old_worker, last.old_worker
-            )?;
+        let [before, after] = self.server;
+        write!(f, "  the server's data took {} KiB, and take {} KiB for {} keys", before.data, after.data, after.keys)?;
+        if let (Some(first), Some(last)) = (self.looks.first(), self.looks.last()) {
+            write!(f, "; worker 0 took {} KiB, and {} KiB {} runs later", first.resident, last.resident, last.runs)?;
         }
+        writeln!(f)?;
         Ok(())
     }
 }

@@ -3,11 +3,11 @@
 use std::{
     path::Path,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use emq::{BoxError, Client};
-use support::{Proxy, Server};
+use support::{Proxy, Raw, Server};
 use tokio::{
     task::{JoinError, JoinSet},
     time::{Instant, sleep, timeout},
@@ -15,14 +15,18 @@ use tokio::{
 
 use crate::{
     book::Book,
-    census,
+    census::{self, Known},
     chaos::Chaos,
     ghost::Ghost,
-    ledger::Ledger,
+    jobs::{LANES, QUEUE, RETENTION},
+    ledger::{Event, Ledger, unix_ms},
+    memory,
+    operator::Operator,
+    orders::Orders,
     producer::Producer,
     report::{self, Summary},
     verdict::Verdict,
-    watch::{self, Memory},
+    watch::{self, Watch},
     worker::builder,
     workers::{WORKERS, Workers},
 };
@@ -30,13 +34,18 @@ use crate::{
 /// How many producers there are; the last goes through a proxy.
 const PRODUCERS: u64 = 4;
 
-/// How many jobs there have to be at least; a slow machine has ten times as many.
-const LEAST_PER_SECOND: u64 = 5;
+/// How many jobs there have to be at least; a quiet machine has a hundred times as many.
+const LEAST_PER_SECOND: u64 = 1;
 
-/// How long what is left may take at the end.
-const DRAIN: Duration = Duration::from_secs(120);
+/// How long an enqueue may be unknown once nothing fails any more.
+const SETTLE: Duration = Duration::from_secs(120);
 
-const LINE_EVERY: Duration = Duration::from_secs(15);
+/// At the end, so long may pass in which no job is finished: the workers that a strike has hit are back by then, even on
+/// a machine that is busy with other things.
+const STANDSTILL: Duration = Duration::from_secs(60);
+
+/// How long after its last event in the ledger a job may have been completed.
+const COMPLETION_LAG: Duration = Duration::from_secs(30);
 
 /// Soaks for so long, and returns whether all was well.
 pub(crate) async fn run(time: Duration, seed: u64) -> Result<bool, BoxError> {
@@ -44,6 +53,7 @@ pub(crate) async fn run(time: Duration, seed: u64) -> Result<bool, BoxError> {
     let clean = soak(folder.path(), time, seed).await;
     if !matches!(clean, Ok(true)) {
         println!("soak: the ledger is kept in {}", folder.keep().display());
+        println!("soak: the same strikes and jobs again: script/soak {} --seed {seed}", time.as_secs_f64() / 60.0);
     }
     clean
 }
@@ -60,54 +70,59 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     let for_workers = Proxy::start(server.port());
     let for_producer = Proxy::start(server.port());
     let client = builder(&server.url()).connect().await?;
+    let operator = Operator::connect(&server.url(), Arc::clone(&book)).await?;
+    limit_lanes(&server).await;
+    let memory_before = memory::Server::ask(server.port()).await;
     let mut producers = JoinSet::new();
     for number in 0..PRODUCERS {
-        let url = if number + 1 == PRODUCERS { for_producer.url() } else { server.url() };
-        producers.spawn(Producer::connect(&url, Arc::clone(&book), seed.wrapping_add(number + 1)).await?.run());
+        let is_direct = number + 1 < PRODUCERS;
+        let url = if is_direct { server.url() } else { for_producer.url() };
+        let operator = is_direct.then(|| operator.clone());
+        let producer = Producer::connect(&url, Arc::clone(&book), Orders::new(seed, number), operator).await?;
+        producers.spawn(producer.run());
     }
     let workers = Workers::start(for_workers.url(), &path);
     let proxies = [for_workers, for_producer];
-    let mut chaos = Chaos::new(Arc::clone(&server), proxies, workers, ledger.clone(), Arc::clone(&book), seed);
-    let throttle = tokio::spawn(watch::throttle(client.clone(), Arc::clone(&book)));
-
+    let records = (ledger.clone(), Arc::clone(&book));
+    let mut chaos = Chaos::new(Arc::clone(&server), proxies, workers, operator, records, seed);
+    let throttle = tokio::spawn(watch::throttle(client.clone(), server.port(), Arc::clone(&book)));
     let ghost = tokio::spawn(Ghost::new(&client, Ledger::open(&path)?, Arc::clone(&book), seed)?.run());
 
-    let mut memory = Vec::new();
-    watch::head();
-    let mut next_line = begun + LINE_EVERY;
+    let mut watch = Watch::new(client.clone(), Arc::clone(&book), ledger.clone(), server.port());
+    let old_worker = chaos.workers.oldest();
     while begun.elapsed() < time {
         chaos.step().await?;
-        if Instant::now() >= next_line {
-            memory.push(look(begun, &book, &client, &server, &chaos).await);
-            next_line += LINE_EVERY;
-        }
+        watch.look(old_worker).await;
     }
     ledger.strike("the end".into()).await?;
     book.over.store(true, Ordering::Relaxed);
-    chaos.stop().await;
-    if timeout(DRAIN, all_end(&mut producers)).await.map_err(|_| "an enqueue is still unknown")?.is_err() {
+    chaos.stop().await?;
+    if timeout(SETTLE, all_end(&mut producers)).await.map_err(|_| "an enqueue is still unknown")?.is_err() {
         book.violation("a producer panicked".into());
     }
-    let drained = drain(&client).await;
+    let drained = drain(&client, server.port()).await;
+    let drained_at = census::server_time(server.port()).await?;
     throttle.abort();
     ghost.abort();
-    memory.push(look(begun, &book, &client, &server, &chaos).await);
+    watch.print().await;
     let Chaos { workers, done, .. } = chaos;
     workers.stop(&book).await;
 
-    let mut verdict = Verdict::draw_up(&book, &ledger, &client).await?;
+    let mut verdict = Verdict::draw_up(&book, &ledger, &client, server.port()).await?;
     if !drained {
-        verdict.add(None, format!("there are jobs left after {DRAIN:?}"));
+        verdict.add(None, format!("there are jobs left, and none was finished for {STANDSTILL:?}"));
     }
     let told = ledger.told().await?;
     if told.dropped > 0 {
         verdict.add(None, format!("workers found {} ids without a job", told.dropped));
     }
-    let jobs = book.jobs().clone();
+    let (jobs, removals) = (book.jobs().clone(), book.removals().clone());
     // A worker that was killed before it told anything has claims and a number as well.
     let strikes: u64 = done.values().sum();
-    let processes = strikes + WORKERS as u64 + PRODUCERS + 1;
-    let census = census::take(server.port(), &jobs, processes).await?;
+    let processes = strikes + WORKERS as u64 + PRODUCERS + 2;
+    let late = late(verdict.events.values());
+    let known = Known { jobs: &jobs, removals: &removals, late, processes, drained_at };
+    let census = census::take(server.port(), &known).await?;
     for why in &census.violations {
         verdict.add(None, why.clone());
     }
@@ -115,20 +130,35 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     if verdict.accepted < LEAST_PER_SECOND * time.as_secs() {
         verdict.add(None, format!("no more than {} jobs came through", verdict.accepted));
     }
-    for why in growth(&memory) {
+    let memory_after = memory::Server::ask(server.port()).await;
+    let grown = [memory::growth(&watch.looks), memory_before.growth(&memory_after)];
+    for why in grown.into_iter().flatten() {
         verdict.add(None, why);
     }
     report::histories(&verdict, &ledger, &jobs, &client).await?;
     client.close().await;
-    let took = begun.elapsed();
-    print!("{}", Summary { seed, took, verdict: &verdict, book: &book, told, census: &census, strikes: &done, memory });
+    let summary = Summary {
+        seed,
+        took: begun.elapsed(),
+        verdict: &verdict,
+        book: &book,
+        told,
+        census: &census,
+        strikes: &done,
+        looks: &watch.looks,
+        server: [memory_before, memory_after],
+    };
+    print!("{summary}");
     Ok(verdict.violations.is_empty())
 }
 
-async fn look(begun: Instant, book: &Book, client: &Client, server: &Server, chaos: &Chaos) -> Memory {
-    let memory = watch::measure(server.port(), chaos.workers.pids().first().copied()).await;
-    watch::line(begun, book, client, memory).await;
-    memory
+async fn limit_lanes(server: &Server) {
+    let mut raw = Raw::connect(server).await;
+    for (lane, limit) in LANES {
+        if let Some(limit) = limit {
+            raw.line(&format!("HSET emq:{{{QUEUE}}}:glimit {lane} {limit}")).await;
+        }
+    }
 }
 
 async fn all_end(producers: &mut JoinSet<()>) -> Result<(), JoinError> {
@@ -138,31 +168,24 @@ async fn all_end(producers: &mut JoinSet<()>) -> Result<(), JoinError> {
     Ok(())
 }
 
-/// Waits until nothing is left to do; `false` if that takes too long.
-async fn drain(client: &Client) -> bool {
-    let deadline = Instant::now() + DRAIN;
-    while Instant::now() < deadline {
-        if watch::counts(client).await.is_some_and(|counts| counts.unfinished() == 0) {
+/// Waits until nothing is left to do; `false` if nothing is done any more before.
+async fn drain(client: &Client, port: u16) -> bool {
+    let (mut fewest, mut since) = (u64::MAX, Instant::now());
+    while since.elapsed() < STANDSTILL {
+        let left = watch::left(client, port).await;
+        if left == Some(0) {
             return true;
+        }
+        if let Some(left) = left.filter(|left| *left < fewest) {
+            (fewest, since) = (left, Instant::now());
         }
         sleep(Duration::from_millis(100)).await;
     }
     false
 }
 
-/// What has grown grossly. The numbers are far above what a soak of hours has, and far below what a leak makes of them.
-fn growth(memory: &[Memory]) -> Vec<String> {
-    let mut grown = Vec::new();
-    let Some(last) = memory.last() else { return grown };
-    let allowed = 64 * 1024 + 4 * last.keys;
-    if last.server > allowed {
-        grown.push(format!("the server uses {} KiB for {} keys", last.server, last.keys));
-    }
-    // After the first minute everything has been used once.
-    if let Some(early) = memory.get(3)
-        && last.old_worker > 2 * early.old_worker + 32 * 1024
-    {
-        grown.push(format!("a worker has grown from {} to {} KiB", early.old_worker, last.old_worker));
-    }
-    grown
+/// How many jobs had anything noted of them so late that their results may still be kept.
+fn late<'a>(histories: impl Iterator<Item = &'a Vec<Event>>) -> u64 {
+    let begin = unix_ms(SystemTime::now() - RETENTION - COMPLETION_LAG);
+    histories.filter(|events| events.last().is_some_and(|event| event.time >= begin)).count() as u64
 }

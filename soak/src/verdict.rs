@@ -1,13 +1,18 @@
 //! Holds the ledger and the server against the book.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ops::RangeInclusive,
+    sync::atomic::Ordering,
+};
 
 use emq::{BoxError, Client, Counts, JobId, Place, Stored};
 
 use crate::{
-    book::Book,
-    jobs::QUEUE,
+    book::{Book, Entry, Removal},
+    jobs::{End, QUEUE},
     ledger::{Event, Ledger, What},
+    watch,
 };
 
 /// A broken promise, and the job that it was broken to.
@@ -24,6 +29,9 @@ pub(crate) struct Verdict {
     pub(crate) events: HashMap<String, Vec<Event>>,
     pub(crate) accepted: u64,
     pub(crate) duplicates: u64,
+    pub(crate) removed: u64,
+    pub(crate) expired: u64,
+    pub(crate) waiting: u64,
     pub(crate) counts: Counts,
     pub(crate) runs: u64,
     pub(crate) repeated_runs: u64,
@@ -34,8 +42,10 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     /// Draws it up, once all workers have ended.
-    pub(crate) async fn draw_up(book: &Book, ledger: &Ledger, client: &Client) -> Result<Self, BoxError> {
-        let mut verdict = Self { counts: client.queue(QUEUE)?.counts().await?, ..Self::default() };
+    pub(crate) async fn draw_up(book: &Book, ledger: &Ledger, client: &Client, port: u16) -> Result<Self, BoxError> {
+        let counts = client.queue(QUEUE)?.counts().await?;
+        let waiting = watch::left(client, port).await.ok_or("the server doesn't say how many jobs wait")?;
+        let mut verdict = Self { counts, waiting, ..Self::default() };
         for event in ledger.events().await? {
             verdict.events.entry(event.job.clone()).or_default().push(event);
         }
@@ -44,10 +54,12 @@ impl Verdict {
             *effects.entry(job).or_default() += 1;
         }
         let dead = dead(client).await?;
-        verdict.sums(book);
-        verdict.fates(book, &effects, &dead);
+        verdict.expired = dead.values().filter(|stored| has_expired(stored)).count() as u64;
+        let (jobs, removals) = (book.jobs().clone(), book.removals().clone());
+        verdict.sums(book, &jobs, &removals);
+        verdict.fates(&jobs, &removals, &effects, &dead);
         verdict.runs();
-        verdict.keys(book);
+        verdict.keys(book, &jobs, &removals);
         for (id, what) in book.violations() {
             verdict.add(id.as_ref().map(JobId::as_str), what);
         }
@@ -61,49 +73,98 @@ impl Verdict {
         self.violations.push(Violation { job: job.map(str::to_owned), what });
     }
 
-    /// What was accepted is done, dead, or waits; and what the server has counted is that.
-    fn sums(&mut self, book: &Book) {
-        let jobs = book.jobs().clone();
+    /// What was accepted is done, dead, removed, or waits; and what the server has counted is that.
+    fn sums(&mut self, book: &Book, jobs: &HashMap<JobId, Entry>, removals: &HashMap<JobId, Removal>) {
+        let is_mortal = |id: &JobId| matches!(jobs.get(id), Some(Entry { end: End::Dead { .. }, .. }));
+        let removed = |removal| removals.values().filter(|is| **is == removal).count() as u64;
+        let mortal = jobs.keys().filter(|id| is_mortal(id)).count() as u64;
+        let removed_dead = removals.keys().filter(|id| is_mortal(id)).count() as u64;
+        let (certain, perhaps) = (removed(Removal::Certain), removed(Removal::Possible));
+        let [revived, perhaps_revived] =
+            [&book.revived, &book.perhaps_revived].map(|count| count.load(Ordering::Relaxed));
         self.accepted = jobs.len() as u64;
         self.duplicates = book.duplicates().len() as u64;
-        let mortal = jobs.values().filter(|entry| entry.dies_after.is_some()).count() as u64;
+        self.removed = certain;
         let Counts { completed, dead, failed, .. } = self.counts;
-        let waiting = self.counts.unfinished();
-        let sums = [
-            ("jobs wait", waiting, 0),
-            ("jobs are done, dead or wait", completed + dead + waiting, self.accepted),
-            ("jobs were done", completed, self.accepted - mortal),
-            ("dead letters are kept", dead, mortal),
-            ("jobs were buried", failed, mortal),
-        ];
-        for (what, is, should_be) in sums {
-            if is != should_be {
-                self.add(None, format!("{is} {what}, and it should be {should_be}"));
-            }
+        let (waiting, expired) = (self.waiting, self.expired);
+        // Each way in which a job can end, once: whoever adds one adds it here, and to `End`. What has expired is dead.
+        let somewhere = completed + dead + certain + waiting;
+        let to_be_done = self.accepted - mortal - (certain - removed_dead) - expired;
+        let to_be_dead = mortal - removed_dead + expired;
+        let buried = mortal + revived + expired;
+        self.check("jobs wait", waiting, 0..=0);
+        self.check("jobs are done, dead, removed or wait", somewhere, self.accepted - perhaps..=self.accepted);
+        self.check("jobs were done", completed, to_be_done - perhaps..=to_be_done);
+        self.check("dead letters are kept", dead, to_be_dead..=to_be_dead);
+        // A dead letter that was revived has died again.
+        self.check("jobs were buried", failed, buried..=buried + perhaps_revived);
+    }
+
+    fn check(&mut self, what: &str, is: u64, should_be: RangeInclusive<u64>) {
+        if !should_be.contains(&is) {
+            let (least, most) = should_be.into_inner();
+            self.add(None, format!("{is} {what}, and it should be {least} to {most}"));
         }
     }
 
     /// Each job has come to what it was meant to come to.
-    fn fates(&mut self, book: &Book, effects: &HashMap<String, u64>, dead: &HashMap<JobId, Stored>) {
-        let jobs = book.jobs().clone();
-        for (id, entry) in &jobs {
+    fn fates(
+        &mut self,
+        jobs: &HashMap<JobId, Entry>,
+        removals: &HashMap<JobId, Removal>,
+        effects: &HashMap<String, u64>,
+        dead: &HashMap<JobId, Stored>,
+    ) {
+        for (id, entry) in jobs {
             let (job, what) = (Some(id.as_str()), &entry.what);
             let times = effects.get(id.as_str()).copied().unwrap_or(0);
-            let wanted = u64::from(entry.dies_after.is_none());
-            if times != wanted {
+            let removal = removals.get(id);
+            // A run may have had it before the job was removed.
+            let wanted = match (entry.end, removal) {
+                (End::Done, None) => 1..=1,
+                (End::Done, Some(_)) => 0..=1,
+                (End::DoneOrExpired, _) => {
+                    if dead.contains_key(id) {
+                        0..=0
+                    } else {
+                        1..=1
+                    }
+                }
+                (End::Discarded | End::Dead { .. }, _) => 0..=0,
+            };
+            if !wanted.contains(&times) {
+                let wanted = wanted.start();
                 self.add(job, format!("{id} ({what}) had its effect {times} times, and not {wanted}"));
             }
-            match (dead.get(id), entry.dies_after) {
-                (None, None) => {}
-                (Some(stored), Some(failures)) if stored.failures == failures => {}
-                (Some(stored), Some(failures)) => {
-                    let has = stored.failures;
-                    self.add(job, format!("{id} ({what}) is dead after {has} failures, and not {failures}"));
+            match (dead.get(id), entry.end) {
+                (Some(_), _) if removal == Some(&Removal::Certain) => {
+                    self.add(job, format!("{id} ({what}) is dead, and was removed"));
                 }
-                (Some(stored), None) => {
+                (Some(stored), End::Dead { failures }) => {
+                    let Stored { failures: has, attempts, .. } = stored;
+                    if *has != failures {
+                        self.add(job, format!("{id} ({what}) is dead after {has} failures, and not {failures}"));
+                    }
+                    let newest = self.newest_token(id);
+                    if *attempts < newest {
+                        self.add(
+                            job,
+                            format!("{id} ({what}) has run under {newest}, and was claimed {attempts} times"),
+                        );
+                    }
+                }
+                (Some(stored), End::DoneOrExpired) if has_expired(stored) => {
+                    if self.events.contains_key(id.as_str()) {
+                        self.add(job, format!("{id} ({what}) has expired, though a run had begun"));
+                    }
+                }
+                (Some(stored), End::Done | End::Discarded | End::DoneOrExpired) => {
                     self.add(job, format!("{id} ({what}) is dead, and was to succeed: {:?}", stored.last_error));
                 }
-                (None, Some(_)) => self.add(job, format!("{id} ({what}) isn't dead, and was to be")),
+                (None, End::Dead { .. }) if removal.is_none() => {
+                    self.add(job, format!("{id} ({what}) isn't dead, and was to be"));
+                }
+                (None, _) => {}
             }
         }
         for job in self.events.keys().filter(|job| !job.parse().is_ok_and(|id: JobId| jobs.contains_key(&id))) {
@@ -114,6 +175,11 @@ impl Verdict {
             self.violations
                 .push(Violation { job: Some(id.to_string()), what: format!("{id} is dead, and was never enqueued") });
         }
+    }
+
+    fn newest_token(&self, id: &JobId) -> u64 {
+        let events = self.events.get(id.as_str()).map_or(&[][..], Vec::as_slice);
+        events.iter().map(|event| event.fence).max().unwrap_or(0)
     }
 
     /// No token is used twice, and no effect is had under an old one.
@@ -149,10 +215,11 @@ impl Verdict {
     }
 
     /// Of the jobs with one key, each has begun after the one before it had its effect; and who is called a holder is one.
-    fn keys(&mut self, book: &Book) {
-        let jobs = book.jobs().clone();
+    ///
+    /// One that was removed has let go of its key, though somebody who had lost it may still have been at it.
+    fn keys(&mut self, book: &Book, jobs: &HashMap<JobId, Entry>, removals: &HashMap<JobId, Removal>) {
         let mut by_key: BTreeMap<&str, Vec<(i64, i64, JobId)>> = BTreeMap::new();
-        for (id, entry) in &jobs {
+        for (id, entry) in jobs.iter().filter(|(id, _)| !removals.contains_key(id)) {
             let Some(key) = &entry.key else { continue };
             let events = self.events.get(id.as_str()).map_or(&[][..], Vec::as_slice);
             let effect = events.iter().find(|event| event.what == What::Effect);
@@ -176,6 +243,10 @@ impl Verdict {
             }
         }
     }
+}
+
+fn has_expired(stored: &Stored) -> bool {
+    stored.last_error.as_deref() == Some("expired")
 }
 
 /// All dead letters.

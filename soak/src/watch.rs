@@ -1,92 +1,101 @@
-//! Looks at intervals how much there is of everything: jobs, keys, memory.
+//! Looks at intervals how much there is of everything.
 
 use std::{
-    fs, io,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use emq::{Client, Counts};
-use support::{Raw, Reply};
+use support::Raw;
 use tokio::time::{Instant, interval, timeout};
 
-use crate::{book::Book, jobs::QUEUE};
+use crate::{
+    book::Book,
+    jobs::{LANES, QUEUE},
+    ledger::Ledger,
+    memory::{Look, Server, resident},
+};
 
 /// With more jobs than that waiting, the producers pause.
-const FULL: u64 = 1_500;
+const FULL: u64 = 1_000;
 
-/// How much was there at some time, in KiB.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Memory {
-    pub(crate) server: u64,
-    pub(crate) keys: u64,
-    pub(crate) old_worker: u64,
-    pub(crate) soak: u64,
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// A line is printed for each third look.
+const LOOKS_PER_LINE: usize = 3;
+
+/// Whoever looks.
+pub(crate) struct Watch {
+    begun: Instant,
+    next: Instant,
+    pub(crate) looks: Vec<Look>,
+    client: Client,
+    book: Arc<Book>,
+    ledger: Ledger,
+    port: u16,
+}
+
+impl Watch {
+    pub(crate) fn new(client: Client, book: Arc<Book>, ledger: Ledger, port: u16) -> Self {
+        println!("soak:   time  accepted  unfinished      done      dead      keys    server  worker 0");
+        let begun = Instant::now();
+        Self { begun, next: begun + LOOK_EVERY, looks: Vec::new(), client, book, ledger, port }
+    }
+
+    /// Looks at the oldest worker, if it is time, and prints a line now and then.
+    pub(crate) async fn look(&mut self, old_worker: u32) {
+        if Instant::now() < self.next {
+            return;
+        }
+        self.next = Instant::now() + LOOK_EVERY;
+        let at = self.begun.elapsed();
+        if let Ok(runs) = self.ledger.claimed_by(old_worker).await {
+            self.looks.push(Look { at, resident: resident(old_worker), runs });
+        }
+        if self.looks.len().is_multiple_of(LOOKS_PER_LINE) {
+            self.print().await;
+        }
+    }
+
+    pub(crate) async fn print(&self) {
+        let counts = counts(&self.client).await.unwrap_or_default();
+        let left = left(&self.client, self.port).await.unwrap_or(0);
+        let Server { used, keys, .. } = Server::ask(self.port).await;
+        println!(
+            "soak: {:>4} s {:>9} {left:>11} {:>9} {:>9} {keys:>9} {used:>5} KiB {:>5} KiB",
+            self.begun.elapsed().as_secs(),
+            self.book.jobs().len(),
+            counts.completed,
+            counts.dead,
+            self.looks.last().map_or(0, |look| look.resident),
+        );
+    }
 }
 
 /// Keeps the producers from enqueuing more than is worked off.
-pub(crate) async fn throttle(client: Client, book: Arc<Book>) {
+pub(crate) async fn throttle(client: Client, port: u16, book: Arc<Book>) {
     let mut beat = interval(Duration::from_millis(500));
     loop {
         beat.tick().await;
-        if let Some(counts) = counts(&client).await {
-            book.full.store(counts.unfinished() > FULL, Ordering::Relaxed);
+        if let Some(left) = left(&client, port).await {
+            book.full.store(left > FULL, Ordering::Relaxed);
         }
     }
+}
+
+/// How many jobs aren't finished, those in lanes among them; `None` while the server is away.
+pub(crate) async fn left(client: &Client, port: u16) -> Option<u64> {
+    let mut left = counts(client).await?.unfinished();
+    let mut raw = Raw::open(port).await.ok()?;
+    for (lane, _) in LANES {
+        let command = ["ZCARD".to_owned(), format!("emq:{{{QUEUE}}}:g:{lane}:pending")];
+        let waiting = timeout(Duration::from_secs(5), raw.try_command(&command)).await.ok()?.ok()?;
+        left += if waiting.is_error() { return None } else { waiting.int().unsigned_abs() };
+    }
+    Some(left)
 }
 
 /// The counts of the queue; `None` while the server is away.
-pub(crate) async fn counts(client: &Client) -> Option<Counts> {
+async fn counts(client: &Client) -> Option<Counts> {
     client.queue(QUEUE).ok()?.counts().await.ok()
-}
-
-/// Measures, as far as the server is there.
-pub(crate) async fn measure(port: u16, old_worker: Option<u32>) -> Memory {
-    let asked = timeout(Duration::from_secs(5), async {
-        let mut raw = Raw::open(port).await?;
-        let info = raw.try_command(&["INFO", "memory"]).await?;
-        let size = raw.try_command(&["DBSIZE"]).await?;
-        Ok::<_, io::Error>((info, size))
-    });
-    let (server, keys) = match asked.await {
-        Ok(Ok((Reply::Bulk(info), Reply::Int(size)))) => {
-            (field(&String::from_utf8_lossy(&info), "used_memory:"), size.unsigned_abs())
-        }
-        _ => (0, 0),
-    };
-    Memory {
-        server: server / 1024,
-        keys,
-        old_worker: old_worker.map_or(0, resident),
-        soak: resident(std::process::id()),
-    }
-}
-
-pub(crate) fn head() {
-    println!("soak:   time  accepted  unfinished      done      dead      keys    server  worker 0      soak");
-}
-
-/// Prints a line.
-pub(crate) async fn line(begun: Instant, book: &Book, client: &Client, memory: Memory) {
-    let counts = counts(client).await.unwrap_or_default();
-    let Memory { server, keys, old_worker, soak } = memory;
-    println!(
-        "soak: {:>4} s {:>9} {:>11} {:>9} {:>9} {keys:>9} {server:>5} KiB {old_worker:>5} KiB {soak:>5} KiB",
-        begun.elapsed().as_secs(),
-        book.jobs().len(),
-        counts.unfinished(),
-        counts.completed,
-        counts.dead,
-    );
-}
-
-/// The resident memory of a process in KiB, where the system tells it.
-fn resident(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    field(&status, "VmRSS:")
-}
-
-fn field(text: &str, name: &str) -> u64 {
-    let value = text.lines().find_map(|line| line.strip_prefix(name));
-    value.and_then(|value| value.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }

@@ -22,9 +22,6 @@ pub(crate) const LEASE: Duration = Duration::from_millis(1_500);
 const BEAT: Duration = Duration::from_millis(150);
 const CONCURRENCY: usize = 16;
 
-/// How long a worker tries to connect while everything is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Works until it is told to end, or killed.
 pub(crate) async fn run() -> Result<(), BoxError> {
     let before = panic::take_hook();
@@ -45,7 +42,7 @@ pub(crate) async fn run() -> Result<(), BoxError> {
         told.closed().await;
     });
     let client = tokio::select! {
-        client = connect(&url) => client?,
+        client = connect(&url) => client,
         () = told_to(stop.clone()) => return Ok(()),
     };
     work(&client, &ledger, stop).await?;
@@ -80,16 +77,14 @@ async fn work(client: &Client, ledger: &Ledger, stop: watch::Receiver<bool>) -> 
 }
 
 /// Connects, through whatever is done to the connection meanwhile.
-async fn connect(url: &str) -> Result<Client, BoxError> {
-    let tries = async {
-        loop {
-            match builder(url).connect().await {
-                Ok(client) => return client,
-                Err(_) => sleep(Duration::from_millis(100)).await,
-            }
+async fn connect(url: &str) -> Client {
+    loop {
+        match builder(url).connect().await {
+            Ok(client) => return client,
+            Err(error) => tracing::info!(%error, "no connection yet"),
         }
-    };
-    Ok(timeout(PATIENCE, tries).await.map_err(|_| "no connection in a minute")?)
+        sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// A client that waits for no answer for long: some never come.

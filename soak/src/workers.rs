@@ -12,8 +12,9 @@ const ROLE: &str = "soak-worker";
 /// How many there are. The first is never killed, so that it gets old.
 pub(crate) const WORKERS: usize = 3;
 
-/// How long a worker may take to end when it is asked to: its grace time, and what blocks its threads.
-const GRACE: Duration = Duration::from_secs(30);
+/// How long a worker may take to end when it is asked to: its grace time, what blocks its threads, and what keeps the machine
+/// busy.
+const GRACE: Duration = Duration::from_secs(50);
 
 /// Does the work of a worker, if this process is one.
 pub(crate) async fn be_one() -> Option<ExitCode> {
@@ -83,8 +84,9 @@ impl Workers {
         }
     }
 
-    pub(crate) fn pids(&self) -> Vec<u32> {
-        self.all.iter().map(|one| one.child.pid()).collect()
+    /// The process id of the one that is never killed.
+    pub(crate) fn oldest(&self) -> u32 {
+        self.all[0].child.pid()
     }
 
     /// Lets all end in peace.
@@ -107,7 +109,10 @@ impl Workers {
 }
 
 fn start(url: &str, ledger: &str) -> Child {
-    child(ROLE, &[(worker::URL, url), (worker::LEDGER, ledger)])
+    // So that what glibc gives back to the system is what was freed, and memory that grows is memory that leaks.
+    let frugal = [("MALLOC_ARENA_MAX", "1"), ("MALLOC_MMAP_THRESHOLD_", "32768"), ("MALLOC_TRIM_THRESHOLD_", "65536")];
+    let envs = [(worker::URL, url), (worker::LEDGER, ledger)].into_iter().chain(frugal).collect::<Vec<_>>();
+    child(ROLE, &envs)
 }
 
 /// Asks a worker to end, and waits for it.

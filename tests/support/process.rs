@@ -192,6 +192,15 @@ impl Child {
         self.signal(Signal::TERM);
     }
 
+    /// Asks the child to end as a terminal does, by Ctrl-C.
+    ///
+    /// # Panics
+    ///
+    /// If it has ended.
+    pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
     /// Stops the child without ending it; on Linux it has stopped once this returns.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{Client, Inner, TraceContext};
-use crate::store::{ConnectError, Connection, NODE_TTL, Node, Settings};
+use crate::store::{Confirmers, ConnectError, Connection, NODE_TTL, Node, Settings};
 
 /// The largest payload with its headers, unless set: 1 MiB.
 const DEFAULT_MAX_PAYLOAD: usize = 1024 * 1024;
@@ -176,6 +176,7 @@ impl ClientBuilder {
             Some(number) => Node::configured(number),
             None => Node::leased(&connection, node_ttl).await?,
         };
-        Ok(Client { inner: Arc::new(Inner { connection, node, max_payload, trace_context }) })
+        let confirmers = Confirmers::default();
+        Ok(Client { inner: Arc::new(Inner { connection, node, confirmers, max_payload, trace_context }) })
     }
 }

@@ -5,10 +5,14 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{Client, Draft, EnqueueError, Ticket, ticket::Admission};
+use super::{
+    Client, Draft, EnqueueError, Ticket,
+    durable::{Shortfall, Wanted},
+    ticket::Admission,
+};
 use crate::{
     job::{Job, JobId},
-    store::{Admit, Admitted, Item},
+    store::{Admit, Admitted, Durability, Item},
 };
 
 /// How often an id that another client turns out to have minted too is minted anew.
@@ -34,6 +38,7 @@ pub(super) const MAX_MINTS: usize = 8;
 pub struct Enqueue<J> {
     client: Client,
     draft: Draft<J>,
+    wanted: Option<Wanted>,
 }
 
 impl<J> fmt::Debug for Enqueue<J> {
@@ -44,7 +49,7 @@ impl<J> fmt::Debug for Enqueue<J> {
 
 impl<J: Job> Enqueue<J> {
     pub(super) fn new(client: Client, job: J) -> Self {
-        Self { client, draft: Draft::of(job) }
+        Self { client, draft: Draft::of(job), wanted: None }
     }
 
     /// Runs it after `delay`, counted from when the server takes it; at once by default. Rounded up to whole ms.
@@ -197,16 +202,52 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
+    /// Answers only when the job is beyond the memory of one server: on so many replicas, or, with a
+    /// [`Durability`], on disks too. Waits for that for at most `within`.
+    ///
+    /// Replication is asynchronous: without this, a job that was enqueued in the last moment before a failover is lost.
+    /// It isn't a proof even so: a failover may choose a replica that isn't one of those which have confirmed. Nor does
+    /// it go further than the enqueue: a job that was completed may still be there again, and run again.
+    ///
+    /// The wait has a connection of its own, of which a client makes up to eight. For many jobs use
+    /// [`enqueue_many`](Client::enqueue_many), which waits once for a thousand.
+    ///
+    /// # Errors
+    ///
+    /// Awaited, it answers [`EnqueueError::NotDurable`] if that wasn't confirmed in time. The job *is* enqueued then, and
+    /// its ticket is in the error.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client) -> Result<(), emq::EnqueueError> {
+    /// use std::time::Duration;
+    /// use emq::{Durability, EnqueueError};
+    ///
+    /// match client.enqueue(PingJob {}).durable(1, Duration::from_secs(1)).await {
+    ///     Err(EnqueueError::NotDurable { ticket, replicas, .. }) => {
+    ///         println!("{} is enqueued, on {replicas} replicas", ticket.id());
+    ///     }
+    ///     other => println!("{} is enqueued, on a replica too", other?.id()),
+    /// }
+    /// client.enqueue(PingJob {}).durable(Durability::synced(1), Duration::from_secs(2)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn durable(mut self, durability: impl Into<Durability>, within: Duration) -> Self {
+        self.wanted = Some(Wanted { durability: durability.into(), within });
+        self
+    }
+
     async fn send(self) -> Result<Ticket, EnqueueError> {
-        let Self { client, draft } = self;
+        let Self { client, draft, wanted } = self;
         let store = client.store(draft.queue_name()?);
         let minted = !draft.has_id();
         let mut item = draft.encode(&client, client.mint())?;
         for _ in 0..MAX_MINTS {
             let (_, nonce) = client.node().identity();
-            let admission = store.enqueue(nonce, std::slice::from_ref(&item)).await;
-            let admission = admission.map_err(|source| EnqueueError::Call { id: item.id, source })?;
-            match read(&item, minted, nonce, &admission, 0) {
+            let admission = client.admit(&store, wanted, nonce, std::slice::from_ref(&item)).await;
+            let (admitted, short) = admission.map_err(|source| EnqueueError::Call { id: item.id, source })?;
+            match read(&item, minted, nonce, &admitted, short.as_ref(), 0) {
                 Outcome::Ended(outcome) => return outcome,
                 Outcome::Collided => item.id = client.mint(),
             }
@@ -232,22 +273,32 @@ pub(super) enum Outcome {
 }
 
 /// Reads the answer to one job. `minted`: its id was minted for this very call, so nobody else can rightly have it.
-pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &Admitted, at: usize) -> Outcome {
-    let Some(admit) = admission.admits.get(at) else { return Outcome::Collided };
-    let is_repeat = minted && admission.repeated;
-    match admit {
-        Admit::Enqueued => Outcome::Ended(Ok(Ticket::new(item.id, Admission::Enqueued))),
-        Admit::Duplicate { of, .. } if *of != item.id => {
-            Outcome::Ended(Ok(Ticket::new(item.id, Admission::Duplicate(*of))))
-        }
+pub(super) fn read(
+    item: &Item,
+    minted: bool,
+    nonce: Option<&str>,
+    admitted: &Admitted,
+    short: Option<&Shortfall>,
+    at: usize,
+) -> Outcome {
+    let Some(admit) = admitted.admits.get(at) else { return Outcome::Collided };
+    let is_repeat = minted && admitted.repeated;
+    let admission = match admit {
+        Admit::Enqueued => Admission::Enqueued,
+        Admit::Duplicate { of, .. } if *of != item.id => Admission::Duplicate(*of),
         // The first try was carried out, and only its reply was lost. If the job has ended since, its nonce is gone.
         Admit::Duplicate { nonce: theirs, .. } if is_repeat && (theirs.is_none() || theirs.as_deref() == nonce) => {
-            Outcome::Ended(Ok(Ticket::new(item.id, Admission::Enqueued)))
+            Admission::Enqueued
         }
-        Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => Outcome::Collided,
-        Admit::Duplicate { of, .. } => Outcome::Ended(Ok(Ticket::new(item.id, Admission::Duplicate(*of)))),
-        Admit::Conflict { with, .. } => Outcome::Ended(Err(EnqueueError::Conflict { id: *with })),
-    }
+        Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => return Outcome::Collided,
+        Admit::Duplicate { of, .. } => Admission::Duplicate(*of),
+        Admit::Conflict { with, .. } => return Outcome::Ended(Err(EnqueueError::Conflict { id: *with })),
+    };
+    let ticket = Ticket::new(item.id, admission);
+    Outcome::Ended(match short {
+        None => Ok(ticket),
+        Some(short) => Err(short.of(ticket)),
+    })
 }
 
 #[cfg(test)]
@@ -277,7 +328,7 @@ mod tests {
     #[test]
     fn an_id_that_another_client_minted_too_is_minted_anew() {
         let id = Minted::next(0).0;
-        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, 0), Outcome::Collided);
+        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, None, 0), Outcome::Collided);
         assert!(read(None, duplicate(id, None, false)), "a first try can't find its own job");
         assert!(read(Some("a"), duplicate(id, Some("b"), true)), "a repeat finds the job of another client");
         let conflict = Admitted { admits: vec![Admit::Conflict { with: id, nonce: None }], repeated: true };
@@ -288,9 +339,19 @@ mod tests {
     fn a_repeat_that_finds_its_own_job_is_no_duplicate() {
         let id = Minted::next(0).0;
         for nonce in [None, Some("a")] {
-            let outcome = read(&item(id), true, nonce, &duplicate(id, nonce, true), 0);
+            let outcome = read(&item(id), true, nonce, &duplicate(id, nonce, true), None, 0);
             let Outcome::Ended(Ok(ticket)) = outcome else { panic!("an error") };
             assert_eq!(ticket.outcome(), Admission::Enqueued);
+        }
+    }
+
+    #[test]
+    fn a_duplicate_by_its_key_names_the_job_that_was_there_first() {
+        let (id, first) = (Minted::next(0).0, Minted::next(0).0);
+        for (minted, repeated) in [(true, false), (true, true), (false, false)] {
+            let outcome = read(&item(id), minted, None, &duplicate(first, None, repeated), 0, None);
+            let Outcome::Ended(Ok(ticket)) = outcome else { panic!("an error") };
+            assert_eq!((ticket.id(), ticket.outcome()), (first, Admission::Duplicate(first)));
         }
     }
 
@@ -298,7 +359,8 @@ mod tests {
     fn an_id_that_the_user_gave_is_a_duplicate_when_it_is_there() {
         let id = Minted::next(0).0;
         for repeated in [false, true] {
-            let Outcome::Ended(Ok(ticket)) = read(&item(id), false, None, &duplicate(id, None, repeated), 0) else {
+            let Outcome::Ended(Ok(ticket)) = read(&item(id), false, None, &duplicate(id, None, repeated), None, 0)
+            else {
                 panic!("an error")
             };
             assert_eq!(ticket.outcome(), Admission::Duplicate(id));

@@ -1,10 +1,10 @@
 use crate::{
     client::Ticket,
     job::{JobId, NameError},
-    store::CallError,
+    store::{CallError, Durability},
 };
 
-/// Why a job wasn't enqueued.
+/// Why a job wasn't enqueued, or not as it was to be.
 ///
 /// # Examples
 ///
@@ -17,7 +17,9 @@ use crate::{
 /// match client.enqueue(job).await {
 ///     Ok(ticket) => println!("{}", ticket.id()),
 ///     Err(EnqueueError::TooLarge { size, limit }) => println!("{size} bytes; keep it under {limit}, or store it elsewhere"),
-///     // It may or may not be in the queue. Sending it again under the same id is safe.
+///     // It is in the queue, and would be lost with its server if that died now.
+///     Err(EnqueueError::NotDurable { ticket, .. }) => println!("{} is enqueued all the same", ticket.id()),
+// It may or may not be in the queue. Sending it again under the same id is safe.
 ///     Err(EnqueueError::Call { id, .. }) => println!("enqueue it again with .id({id})"),
 ///     Err(error) => println!("{error}"),
 /// }
@@ -60,9 +62,31 @@ pub enum EnqueueError {
         #[source]
         source: CallError,
     },
+    /// The job is in the queue, and wasn't found to be as [`durable`](crate::Enqueue::durable) as asked in time. It will
+    /// run; what isn't certain is that it outlives its server. Enqueuing it again with the id of the ticket is safe, and
+    /// waits once more.
+    #[error("the job {} is enqueued, but it isn't certain to be {wanted}: {}", ticket.id(), shortfall(*replicas, source.as_ref()))]
+    NotDurable {
+        /// What the enqueue would have answered.
+        ticket: Ticket,
+        /// What was asked for.
+        wanted: Durability,
+        /// How many replicas have confirmed it.
+        replicas: u32,
+        /// Why that isn't known for certain, unless the time was over.
+        #[source]
+        source: Option<CallError>,
+    },
 }
 
-/// Some jobs of an [`enqueue_many`](crate::Client::enqueue_many) weren't enqueued; which, and why.
+fn shortfall(replicas: u32, source: Option<&CallError>) -> String {
+    match source {
+        Some(error) => error.to_string(),
+        None => format!("{replicas} have confirmed it in time"),
+    }
+}
+
+/// Some jobs of an [`enqueue_many`](crate::Client::enqueue_many) weren't enqueued, or not as they were to be; which, and why.
 ///
 /// # Examples
 ///
@@ -80,7 +104,7 @@ pub enum EnqueueError {
 /// # }
 /// ```
 #[derive(Debug, thiserror::Error)]
-#[error("{failed} of {} jobs weren't enqueued; the first: {first}", outcomes.len())]
+#[error("{failed} of {} jobs weren't enqueued as asked; the first: {first}", outcomes.len())]
 #[non_exhaustive]
 pub struct EnqueueManyError {
     /// One outcome per job, in the order of the jobs.

@@ -1,15 +1,16 @@
-use std::{collections::BTreeMap, fmt, future::IntoFuture, pin::Pin};
+use std::{collections::BTreeMap, fmt, future::IntoFuture, pin::Pin, time::Duration};
 
 use super::{
     Client, Draft, EnqueueError, EnqueueManyError, Ticket,
+    durable::Wanted,
     enqueue::{MAX_MINTS, Outcome, read},
 };
 use crate::{
     job::{Job, QueueName},
-    store::{Item, MAX_BATCH, Store},
+    store::{Durability, Item, MAX_BATCH, Store},
 };
 
-/// The most payload bytes of one call: it holds the server for as long as it takes to copy them.
+/// The most bytes of payloads and headers in one call: it holds the server for as long as it takes to copy them.
 const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 
 /// An enqueue of many jobs that is sent when it is awaited.
@@ -35,6 +36,7 @@ const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 pub struct EnqueueMany<J> {
     client: Client,
     drafts: Vec<Draft<J>>,
+    wanted: Option<Wanted>,
 }
 
 impl<J> fmt::Debug for EnqueueMany<J> {
@@ -54,11 +56,38 @@ type Outcomes = Vec<Option<Result<Ticket, EnqueueError>>>;
 
 impl<J: Job> EnqueueMany<J> {
     pub(super) fn new(client: Client, drafts: Vec<Draft<J>>) -> Self {
-        Self { client, drafts }
+        Self { client, drafts, wanted: None }
+    }
+
+    /// Answers only when the jobs are beyond the memory of one server: on so many replicas, or, with a
+    /// [`Durability`], on disks too. Waits for that for at most `within` per
+    /// call of the server, which takes up to 1 000 jobs.
+    ///
+    /// Replication is asynchronous: without this, a job that was enqueued in the last moment before a failover is lost.
+    /// It isn't a proof even so: a failover may choose a replica that isn't one of those which have confirmed. Nor does
+    /// it go further than the enqueue: a job that was completed may still be there again, and run again.
+    ///
+    /// The wait has a connection of its own, of which a client makes up to eight.
+    ///
+    /// # Errors
+    ///
+    /// Awaited, the outcome of a job is [`EnqueueError::NotDurable`] if that wasn't confirmed in time. The job *is*
+    /// enqueued then, and its ticket is in the error.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
+    /// # impl emq::Job for PingJob { const NAME: &'static str = "ping"; }
+    /// # async fn example(client: emq::Client, jobs: Vec<PingJob>) -> Result<(), emq::EnqueueManyError> {
+    /// let tickets = client.enqueue_many(jobs).durable(1, std::time::Duration::from_secs(1)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn durable(mut self, durability: impl Into<Durability>, within: Duration) -> Self {
+        self.wanted = Some(Wanted { durability: durability.into(), within });
+        self
     }
 
     async fn send(self) -> Result<Vec<Ticket>, EnqueueManyError> {
-        let Self { client, drafts } = self;
+        let Self { client, drafts, wanted } = self;
         let mut outcomes: Outcomes = Vec::new();
         let mut queues: BTreeMap<QueueName, Vec<Sending>> = BTreeMap::new();
         for (at, draft) in drafts.into_iter().enumerate() {
@@ -76,7 +105,7 @@ impl<J: Job> EnqueueMany<J> {
             let store = client.store(queue);
             // What collided with another client's id is sent once more under a new one.
             for _ in 0..MAX_MINTS {
-                jobs = send_all(&client, &store, jobs, &mut outcomes).await;
+                jobs = send_all(&client, &store, wanted, jobs, &mut outcomes).await;
                 if jobs.is_empty() {
                     break;
                 }
@@ -90,16 +119,22 @@ impl<J: Job> EnqueueMany<J> {
 }
 
 /// Sends the jobs of one queue, and answers those that have to be sent again.
-async fn send_all(client: &Client, store: &Store, jobs: Vec<Sending>, outcomes: &mut Outcomes) -> Vec<Sending> {
+async fn send_all(
+    client: &Client,
+    store: &Store,
+    wanted: Option<Wanted>,
+    jobs: Vec<Sending>,
+    outcomes: &mut Outcomes,
+) -> Vec<Sending> {
     let mut again = Vec::new();
     for call in calls(jobs) {
         let (_, nonce) = client.node().identity();
         let (mut sendings, items): (Vec<_>, Vec<_>) =
             call.into_iter().map(|Sending { at, minted, item }| ((at, minted), item)).unzip();
-        let admission = store.enqueue(nonce, &items).await;
+        let admission = client.admit(store, wanted, nonce, &items).await;
         for (n, ((at, minted), mut item)) in sendings.drain(..).zip(items).enumerate() {
             let outcome = match &admission {
-                Ok(admission) => read(&item, minted, nonce, admission, n),
+                Ok((admitted, short)) => read(&item, minted, nonce, admitted, short.as_ref(), n),
                 Err(error) => {
                     let source = error.clone();
                     Outcome::Ended(Err(EnqueueError::Call { id: item.id, source }))
@@ -123,7 +158,7 @@ fn calls(jobs: Vec<Sending>) -> Vec<Vec<Sending>> {
     let mut call: Vec<Sending> = Vec::new();
     let mut bytes = 0;
     for job in jobs {
-        let size = job.item.payload.len();
+        let size = job.item.payload.len() + job.item.headers.as_ref().map_or(0, String::len);
         if !call.is_empty() && (call.len() == MAX_BATCH || bytes + size > MAX_CALL_BYTES) {
             calls.push(std::mem::take(&mut call));
             bytes = 0;
@@ -177,6 +212,16 @@ mod tests {
         assert_eq!(sizes((0..5).map(|at| job(at, 2 * 1024 * 1024)).collect()), [2, 2, 1]);
         assert_eq!(sizes(vec![job(0, 9 * 1024 * 1024), job(1, 1)]), [1, 1]);
         assert!(sizes(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn headers_count_as_payloads_do() {
+        let with_headers = |at| {
+            let mut job = job(at, 0);
+            job.item.headers = Some("x".repeat(2 * 1024 * 1024));
+            job
+        };
+        assert_eq!(sizes((0..5).map(with_headers).collect()), [2, 2, 1]);
     }
 
     #[test]

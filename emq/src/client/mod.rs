@@ -2,6 +2,7 @@
 
 mod builder;
 mod draft;
+mod durable;
 mod enqueue;
 mod error;
 mod many;
@@ -21,7 +22,7 @@ pub use self::{
 use crate::{
     job::{Job, JobId, Minted, NameError, QueueName},
     queue::Queue,
-    store::{ConnectError, Connection, Node, Settings, Store},
+    store::{Confirmers, ConnectError, Connection, Node, Settings, Store},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -53,6 +54,7 @@ pub struct Client {
 struct Inner {
     connection: Arc<Connection>,
     node: Arc<Node>,
+    confirmers: Confirmers,
     max_payload: usize,
     trace_context: Option<TraceContext>,
 }
@@ -196,6 +198,7 @@ impl Client {
         if let Err(error) = self.inner.node.give_back(&self.inner.connection).await {
             tracing::debug!(%error, "the node number will run out by itself");
         }
+        self.inner.confirmers.close();
         self.inner.connection.close();
     }
 

@@ -85,11 +85,12 @@ impl Backoff {
     #[must_use]
     pub fn delay(&self, failures: u32, chance: f64) -> Duration {
         let full = if self.doubles {
-            // 2^64 ns exceeds every cap worth having, so a larger exponent can only mean "the cap".
-            2_u32
+            // Doubled 127 times, a nanosecond exceeds every cap: a larger exponent can only mean "the cap".
+            2_u128
                 .checked_pow(failures.saturating_sub(1))
-                .and_then(|factor| self.first.checked_mul(factor))
-                .map_or(self.max, |delay| delay.min(self.max))
+                .and_then(|factor| self.first.as_nanos().checked_mul(factor))
+                .filter(|nanos| *nanos < self.max.as_nanos())
+                .map_or(self.max, duration)
         } else {
             self.first
         };
@@ -101,6 +102,12 @@ impl Backoff {
         let kept = 1.0 - self.jitter * chance;
         Duration::try_from_secs_f64(full.as_secs_f64() * kept).unwrap_or(full).min(full)
     }
+}
+
+/// A duration from its nanoseconds, of which there are no more than a duration can have.
+fn duration(nanos: u128) -> Duration {
+    const PER_SECOND: u128 = 1_000_000_000;
+    Duration::new((nanos / PER_SECOND) as u64, (nanos % PER_SECOND) as u32)
 }
 
 impl Default for Backoff {
@@ -141,6 +148,17 @@ mod tests {
         assert!(waits.is_sorted());
         assert_eq!(waits[0], Duration::from_secs(1));
         assert_eq!(waits[9_998], Duration::from_secs(86_400));
+    }
+
+    #[test]
+    fn a_short_wait_doubles_all_the_way_to_a_long_cap() {
+        let century = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+        for first in [Duration::from_nanos(1), Duration::from_millis(1)] {
+            let backoff = Backoff::exponential(first, century).jitter(0.0);
+            let waits: Vec<_> = (1..100).map(|failures| backoff.delay(failures, 0.0)).collect();
+            assert_eq!(waits[98], century);
+            assert!(waits.windows(2).all(|pair| pair[1] == (pair[0] * 2).min(century)), "{waits:?}");
+        }
     }
 
     #[test]

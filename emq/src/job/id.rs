@@ -256,8 +256,8 @@ mod tests {
             assert_eq!(parse(text.as_bytes()).map(|(_, number)| number), Ok(number), "{text}");
             assert_eq!(&JobId::from_number(number).unwrap().as_str()[3..], &text[3..]);
         }
-        let unix_ms = EPOCH_MS + (320_636_799_581_945_856_u64 >> 22);
-        assert_eq!(unix_ms, 1_780_512_970_164);
+        let minted_at = JobId::from_number(320_636_799_581_945_856).unwrap().minted_at();
+        assert_eq!(minted_at, UNIX_EPOCH + Duration::from_millis(1_780_512_970_164));
     }
 
     #[test]

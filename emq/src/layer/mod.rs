@@ -88,7 +88,7 @@ pub(crate) use self::{
     handler::handler,
     lease::LeaseState,
     route::Route,
-    settle::Writer,
+    settle::{Writer, write},
     user::{UserLayer, boxed},
 };
 

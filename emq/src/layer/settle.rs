@@ -14,7 +14,7 @@ use tower::{Layer, Service};
 use super::{Delivery, Ended, Outcome};
 use crate::{
     client::Client,
-    store::{CallError, Settled, Store},
+    store::{CallError, Done, Settled, Store},
 };
 
 /// The wait between two tries to settle.
@@ -183,20 +183,28 @@ pub(crate) trait Writer: Send + Sync {
 impl Writer for Client {
     fn write<'a>(&'a self, delivery: &'a Delivery, outcome: &'a Outcome) -> BoxFuture<'a, Result<Settled, CallError>> {
         let store = self.store(delivery.queue().clone());
-        Box::pin(async move { write(&store, delivery, outcome).await })
+        Box::pin(async move { write(&store, delivery, outcome, |done| store.complete(done)).await })
     }
 }
 
-/// The one place where an outcome becomes a transition.
-async fn write(store: &Store, delivery: &Delivery, outcome: &Outcome) -> Result<Settled, CallError> {
-    let lease = &delivery.lease();
+/// The one place where an outcome becomes a transition. `complete` says how a completion is sent.
+pub(crate) async fn write<C>(
+    store: &Store,
+    delivery: &Delivery,
+    outcome: &Outcome,
+    complete: impl FnOnce(Done) -> C,
+) -> Result<Settled, CallError>
+where
+    C: Future<Output = Result<Settled, CallError>>,
+{
+    let lease = delivery.lease();
     let retention = delivery.options().retention;
     match outcome {
-        Outcome::Done(completion) => store.complete(lease, retention, completion.result().cloned()).await,
-        Outcome::Discard { .. } => store.complete(lease, retention, None).await,
-        Outcome::Retry { delay, error } => store.retry(lease, *delay, error).await,
-        Outcome::Dead { error } => store.bury(lease, error).await,
-        Outcome::Snooze { delay, .. } => store.snooze(lease, *delay).await,
-        Outcome::Release => store.release(lease).await,
+        Outcome::Done(completion) => complete(Done { lease, retention, result: completion.result().cloned() }).await,
+        Outcome::Discard { .. } => complete(Done { lease, retention, result: None }).await,
+        Outcome::Retry { delay, error } => store.retry(&lease, *delay, error).await,
+        Outcome::Dead { error } => store.bury(&lease, error).await,
+        Outcome::Snooze { delay, .. } => store.snooze(&lease, *delay).await,
+        Outcome::Release => store.release(&lease).await,
     }
 }

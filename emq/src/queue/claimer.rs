@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::{
     clock::NEVER,
-    store::{Batch, CallError, ClaimCall, Store},
+    store::{Batch, CallError, ClaimCall, Done, Settled, Store},
 };
 
 /// How long the server waits for a sign of life of a claimed job, unless set: 30 s.
@@ -87,15 +87,29 @@ impl Claimer {
     /// # Ok(()) }
     /// ```
     pub async fn claim(&mut self, max: usize) -> Result<Batch, CallError> {
-        if !self.owed {
-            self.request += 1;
-            self.owed = true;
-        }
-        let request = self.request.to_string();
+        let request = self.next_request();
         let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
         let batch = self.store.claim(claim).await?;
         self.owed = false;
         Ok(batch)
+    }
+
+    /// Completes jobs and claims others in the same call; as [`claim`](Self::claim).
+    pub(crate) async fn exchange(&mut self, jobs: &[Done], max: usize) -> Result<(Vec<Settled>, Batch), CallError> {
+        let request = self.next_request();
+        let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
+        let answer = self.store.exchange(jobs, &claim).await?;
+        self.owed = false;
+        Ok(answer)
+    }
+
+    /// The name of the next request: that of the last one, if its answer is still owed.
+    fn next_request(&mut self) -> String {
+        if !self.owed {
+            self.request += 1;
+            self.owed = true;
+        }
+        self.request.to_string()
     }
 
     /// Whether the server may have given jobs to this claimer that it doesn't know of.

@@ -9,7 +9,7 @@ use crate::{
     client::IntoDraft,
     job::{Completion, DEFAULT_RETENTION, Job, JobId, QueueName},
     store::{
-        CallError, Counts, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted, Reaped,
+        CallError, Counts, Done, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted, Reaped,
         Removed, Revived, Settled, Store, Stored, Trimmed,
     },
 };
@@ -163,7 +163,8 @@ impl Queue {
         completion: Completion,
         retention: Duration,
     ) -> Result<Settled, CallError> {
-        self.store.complete(lease, retention, completion.into_result()).await
+        let done = Done { lease: *lease, retention, result: completion.into_result() };
+        self.store.complete(done).await
     }
 
     /// Puts a failed job on the schedule, to run again after `delay`. The failure is counted and `error` kept.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fred::{
     interfaces::{ClientLike as _, LuaInterface as _},
-    types::{CustomCommand, Key, Value},
+    types::{CustomCommand, Key, Value, config::Options},
 };
 use tokio::time::Instant;
 
@@ -62,10 +62,38 @@ impl Connection {
 
     /// Sends a plain command once, for what is no transition: nothing is lost if it isn't carried out.
     pub(super) async fn command(&self, name: &'static str, key: &Key, args: &[&str]) -> Result<(), CallError> {
+        let args = std::iter::once(key.as_bytes().into()).chain(args.iter().map(|arg| Value::from(*arg))).collect();
+        self.command_at(name, key, args).await.map(drop)
+    }
+
+    /// Sends a command that names no key once, to the node that has this one.
+    pub(super) async fn command_at(&self, name: &'static str, key: &Key, args: Vec<Value>) -> Result<Value, CallError> {
         self.check_usable()?;
         let command = CustomCommand::new_static(name, slot(key.as_bytes()), false);
-        let args = std::iter::once(key.as_bytes().into()).chain(args.iter().map(|arg| Value::from(*arg))).collect();
-        self.client().custom::<Value, Value>(command, args).await.map(drop).map_err(classify)
+        self.client().custom(command, args).await.map_err(classify)
+    }
+
+    /// The same for a command that is answered late. The connection is made anew if that takes longer than `patience`.
+    pub(super) async fn command_that_blocks(
+        &self,
+        name: &'static str,
+        key: &Key,
+        args: Vec<Value>,
+        patience: Duration,
+    ) -> Result<Value, CallError> {
+        self.check_usable()?;
+        let options = Options { timeout: Some(patience), ..Options::default() };
+        let command = CustomCommand::new_static(name, slot(key.as_bytes()), true);
+        self.client().with_options(&options).custom(command, args).await.map_err(|error| {
+            let error = classify(error);
+            if error.is_of_a_replica() {
+                self.leave_replica();
+            } else if matches!(error, CallError::Unknown { .. }) && self.remake() {
+                // After a timeout of the client's own, later blocking calls on this connection would time out as well.
+                tracing::warn!(command = name, "the server doesn't answer; the connection is made anew");
+            }
+            error
+        })
     }
 
     async fn send(&self, invocation: &Invocation) -> Result<Value, CallError> {

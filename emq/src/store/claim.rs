@@ -1,18 +1,19 @@
 use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
+use fred::types::Value;
 use tokio::time::Instant;
 
 use super::{
     Store,
     error::CallError,
-    reply::Reply,
+    reply::{Reply, unlike},
     script::{MAX_WAIT, Script, millis, number, script},
 };
 use crate::job::{Job, JobError, JobId};
 
 pub(super) static SCRIPT: Script<12, 4> =
-    script!("claim", uses "clock", "guard", "waiting", "lanes", "ending", "turns");
+    script!("claim", uses "clock", "guard", "waiting", "lanes", "ending", "turns", "claim");
 
 /// How many fields of a job a claim answers with.
 const FIELDS: usize = 9;
@@ -159,11 +160,43 @@ pub(crate) struct ClaimCall<'a> {
     pub(crate) lease: Duration,
 }
 
+impl ClaimCall<'_> {
+    pub(super) fn arguments(&self) -> [Value; 4] {
+        let max = self.max.clamp(1, super::MAX_BATCH);
+        [number(max as u64), millis(self.lease), self.worker.to_owned().into(), self.request.to_owned().into()]
+    }
+}
+
+/// Until when what a claim brings is surely leased. To be asked before the call: the lease lasts that long however slow
+/// the answer is.
+pub(super) fn leased_until(claim: &ClaimCall<'_>) -> Instant {
+    Instant::now() + claim.lease.min(MAX_WAIT)
+}
+
+pub(super) fn read_batch(reply: &mut Reply, claim: &ClaimCall<'_>, leased_until: Instant) -> Result<Batch, CallError> {
+    let request = reply.text()?;
+    if request != claim.request {
+        // The reply of another call: the client library has lost count of its replies.
+        return Err(unlike(reply.call(), &format!("request {request:?} instead of {:?}", claim.request)));
+    }
+    let more = reply.integer()? == 1;
+    let next_event = reply.wait()?;
+    let mut dropped = reply.count()?;
+    let expired = reply.count()?;
+    let mut jobs = Vec::with_capacity(reply.len());
+    while reply.len() > 0 {
+        match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
+            Some(job) => jobs.push(job),
+            None => dropped += 1,
+        }
+    }
+    Ok(Batch { jobs, more, next_event, dropped, expired })
+}
+
 impl Store {
     /// Claims up to `max` jobs.
     pub(crate) async fn claim(&self, claim: ClaimCall<'_>) -> Result<Batch, CallError> {
         let keys = &self.keys;
-        let max = claim.max.clamp(1, super::MAX_BATCH);
         let call = SCRIPT.with(
             [
                 keys.rows.clone(),
@@ -179,32 +212,11 @@ impl Store {
                 keys.events.clone(),
                 keys.root.clone(),
             ],
-            [number(max as u64), millis(claim.lease), claim.worker.to_owned().into(), claim.request.to_owned().into()],
+            claim.arguments(),
         );
-        // Taken before the call: the lease surely lasts that long, however slow the reply is.
-        let leased_until = Instant::now() + claim.lease.min(MAX_WAIT);
-        let answer = self.connection.call(call).await?;
-        let mut reply = Reply::list("claim", answer.value)?;
-        let request = reply.text()?;
-        if request != claim.request {
-            // The reply of another call: the client library has lost count of its replies.
-            return Err(CallError::UnexpectedReply {
-                call: "claim",
-                detail: format!("request {request:?} instead of {:?}", claim.request),
-            });
-        }
-        let more = reply.integer()? == 1;
-        let next_event = reply.wait()?;
-        let mut dropped = reply.count()?;
-        let expired = reply.count()?;
-        let mut jobs = Vec::with_capacity(reply.len());
-        while reply.len() > 0 {
-            match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
-                Some(job) => jobs.push(job),
-                None => dropped += 1,
-            }
-        }
-        Ok(Batch { jobs, more, next_event, dropped, expired })
+        let leased_until = leased_until(&claim);
+        let mut reply = Reply::list("claim", self.connection.call(call).await?.value)?;
+        read_batch(&mut reply, &claim, leased_until)
     }
 
     /// Forgets what a worker that leaves has claimed last.
@@ -213,17 +225,14 @@ impl Store {
     }
 }
 
-/// `None` for an id that only the script takes for a job's: its number is out of range. It can't be named, and goes the
-/// way of a job whose worker is gone; the others of the batch are not to suffer for it.
+/// `None` for an id that only the script takes for a job's (its number is out of range), and for a token that somebody
+/// has put there. Neither can be named: they go the way of a job whose worker is gone, and the others of the batch are
+/// not to suffer for them.
 fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Option<Claimed>, CallError> {
     if reply.len() != FIELDS {
-        return Err(CallError::UnexpectedReply {
-            call: reply.call(),
-            detail: format!("a job with {} fields instead of {FIELDS}", reply.len()),
-        });
+        return Err(unlike(reply.call(), &format!("a job with {} fields instead of {FIELDS}", reply.len())));
     }
-    let Ok(id) = reply.text()?.parse() else { return Ok(None) };
-    let token = reply.count()?;
+    let (Some(id), Some(token)) = (reply.lenient_id()?, reply.lenient_number()?) else { return Ok(None) };
     let payload = reply.bytes()?;
     let name = reply.optional_bytes()?.map(|name| String::from_utf8_lossy(&name).into_owned());
     let failures = reply.lenient_number()?.unwrap_or(0);
@@ -233,4 +242,69 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
     let group = reply.optional_bytes()?.map(|group| String::from_utf8_lossy(&group).into_owned());
     let lease = Lease { id, token };
     Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, group, term, leased_until }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLAIM: ClaimCall<'static> =
+        ClaimCall { worker: "w", request: "7", max: 1_001, lease: Duration::from_millis(1_500) };
+
+    fn job(fields: [&str; FIELDS]) -> Value {
+        let field = |field: &str| if field == "_" { Value::Null } else { field.into() };
+        Value::Array(fields.map(field).into())
+    }
+
+    fn answer(request: &str, more: i64, jobs: impl IntoIterator<Item = Value>) -> Result<Batch, CallError> {
+        let head = [request.into(), more.into(), 250.into(), 2.into(), 3.into()];
+        let parts = head.into_iter().chain(jobs).collect();
+        read_batch(&mut Reply::list("claim", Value::Array(parts)).unwrap(), &CLAIM, Instant::now())
+    }
+
+    #[test]
+    fn a_claim_asks_for_no_more_than_a_script_hands_out() {
+        assert_eq!(CLAIM.arguments().map(|arg| arg.as_string().unwrap()), ["1000", "1500", "w", "7"]);
+        let none = ClaimCall { max: 0, ..CLAIM };
+        assert_eq!(none.arguments()[0].as_string().unwrap(), "1");
+        let before = Instant::now();
+        assert!(leased_until(&CLAIM) >= before + CLAIM.lease);
+        assert!(leased_until(&CLAIM) <= Instant::now() + CLAIM.lease);
+    }
+
+    #[test]
+    fn an_answer_is_read_field_by_field() {
+        let full = job(["JOB0JZGkP9AMvv", "3", "{}", "send", "1", "2", "5", r#"{"tenant":"north"}"#, "g"]);
+        let bare = job(["JOB0JZGkP9AMvw", "1", "", "_", "_", "_", "_", "_", "_"]);
+        let batch = answer("7", 1, [full, bare]).unwrap();
+        assert_eq!((batch.more, batch.next_event), (true, Some(Duration::from_millis(250))));
+        assert_eq!((batch.dropped, batch.expired, batch.jobs.len()), (2, 3, 2));
+        let (full, bare) = (&batch.jobs[0], &batch.jobs[1]);
+        assert_eq!(full.lease, Lease::new("JOB0JZGkP9AMvv".parse().unwrap(), 3));
+        assert_eq!(
+            (full.name.as_deref(), &full.payload[..], full.group.as_deref()),
+            (Some("send"), &b"{}"[..], Some("g"))
+        );
+        assert_eq!((full.failures, full.stalled, full.max_attempts), (1, 2, Some(5)));
+        assert_eq!((full.headers["tenant"].as_str(), full.term), ("north", CLAIM.lease));
+        assert_eq!((bare.name.as_deref(), bare.payload.len(), bare.group.as_deref()), (None, 0, None));
+        assert_eq!((bare.failures, bare.stalled, bare.max_attempts, bare.headers.len()), (0, 0, None, 0));
+        assert!(!answer("7", 0, []).unwrap().more);
+    }
+
+    #[test]
+    fn what_cant_be_named_is_dropped_and_the_others_are_not() {
+        let good = job(["JOB0JZGkP9AMvv", "3", "{}", "_", "_", "_", "_", "_", "_"]);
+        let bad_id = job(["JOBzzzzzzzzzzz", "3", "{}", "_", "_", "_", "_", "_", "_"]);
+        let bad_token = job(["JOB0JZGkP9AMvv", "x", "{}", "_", "_", "_", "_", "_", "_"]);
+        let batch = answer("7", 0, [bad_id, good, bad_token]).unwrap();
+        assert_eq!((batch.jobs.len(), batch.dropped), (1, 4));
+    }
+
+    #[test]
+    fn the_answer_to_another_request_is_none() {
+        assert!(matches!(answer("8", 0, []), Err(CallError::UnexpectedReply { call: "claim", .. })));
+        let short = Value::Array(vec!["JOB0JZGkP9AMvv".into()]);
+        assert!(matches!(answer("7", 0, [short]), Err(CallError::UnexpectedReply { .. })));
+    }
 }

@@ -1,35 +1,45 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use fred::types::Value;
 
 use super::{
     Lease, Settled, Store,
     error::CallError,
+    reply::Reply,
     script::{Script, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<11, 4> =
-    script!("complete", uses "clock", "guard", "waiting", "lanes", "fence", "ending");
+pub(super) static SCRIPT: Script<9, 0> =
+    script!("complete", uses "clock", "guard", "waiting", "lanes", "fence", "ending", "complete");
 
 /// How long a finished job is remembered at least. Its marker is what refuses a worker that still believes in an old
 /// claim, and what keeps a new job of the same id, whose tokens begin at 1 again, from being settled by it.
 const LEAST_RETENTION: Duration = Duration::from_secs(60);
 
+/// The most jobs that one call completes: the server is given two keys for each in one command.
+pub(crate) const MAX_COMPLETIONS: usize = 250;
+
+/// A job that is done.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    pub(crate) lease: Lease,
+    pub(crate) retention: Duration,
+    pub(crate) result: Option<Bytes>,
+}
+
 impl Store {
-    /// Ends a claimed job as done, and remembers it for `retention`, or a minute if that is shorter.
-    pub(crate) async fn complete(
-        &self,
-        lease: &Lease,
-        retention: Duration,
-        result: Option<Bytes>,
-    ) -> Result<Settled, CallError> {
+    pub(crate) async fn complete(&self, job: Done) -> Result<Settled, CallError> {
+        let settled = self.complete_many(&[job]).await?;
+        settled.first().copied().ok_or(CallError::UnexpectedReply { call: "complete", detail: "no answer".into() })
+    }
+
+    /// Completes up to [`MAX_COMPLETIONS`] jobs, and answers for each what became of it.
+    pub(crate) async fn complete_many(&self, jobs: &[Done]) -> Result<Vec<Settled>, CallError> {
         let keys = &self.keys;
-        let id = lease.id();
-        let call = SCRIPT.with(
+        let call = SCRIPT.with_more(
             [
-                keys.row(id),
-                keys.logs(id),
-                keys.result(id),
+                keys.rows.clone(),
                 keys.active.clone(),
                 keys.pending.clone(),
                 keys.done.clone(),
@@ -39,13 +49,31 @@ impl Store {
                 keys.marker.clone(),
                 keys.root.clone(),
             ],
-            [
-                id.as_str().to_owned().into(),
-                number(lease.token()),
-                millis(retention.max(LEAST_RETENTION)),
-                result.unwrap_or_default().into(),
-            ],
+            [],
+            arguments(jobs),
         );
-        Settled::read("complete", &self.connection.call(call).await?.value)
+        let mut reply = Reply::list("complete", self.connection.call(call).await?.value)?;
+        read(&mut reply, jobs.len())
     }
+}
+
+pub(super) fn arguments(jobs: &[Done]) -> Vec<Value> {
+    let mut args = Vec::with_capacity(jobs.len() * 4);
+    for Done { lease, retention, result } in jobs {
+        args.push(lease.id().as_str().to_owned().into());
+        args.push(number(lease.token()));
+        args.push(millis((*retention).max(LEAST_RETENTION)));
+        args.push(result.clone().unwrap_or_default().into());
+    }
+    args
+}
+
+/// One word per job.
+pub(super) fn read(reply: &mut Reply, jobs: usize) -> Result<Vec<Settled>, CallError> {
+    let call = reply.call();
+    if reply.len() != jobs {
+        let detail = format!("{} answers for {jobs} jobs", reply.len());
+        return Err(CallError::UnexpectedReply { call, detail });
+    }
+    (0..jobs).map(|_| Settled::read(call, &reply.text()?.into())).collect()
 }

@@ -76,7 +76,7 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
-    fn config(&self) -> Result<Config, ConnectError> {
+    pub(super) fn config(&self) -> Result<Config, ConnectError> {
         let url = match self.url.strip_prefix("unix:") {
             Some(path) => format!("redis+unix:{path}"),
             None => self.url.clone(),
@@ -91,10 +91,11 @@ impl Settings {
         }
         let mut config =
             Config::from_url(&url).map_err(|error| ConnectError::Url { reason: error.details().to_owned() })?;
+        check_address(&config.server)?;
         config.version = RespVersion::RESP3;
         config.fail_fast = true;
-        config.username = self.username.clone().or(config.username);
-        config.password = self.password.clone().or(config.password);
+        config.username = self.username.clone().or(config.username).map(|user| quoted(&user));
+        config.password = self.password.clone().or(config.password).map(|password| quoted(&password));
         Ok(config)
     }
 
@@ -105,6 +106,10 @@ impl Settings {
         let mut builder = Builder::from_config(config);
         builder.with_connection_config(|connection| {
             connection.max_command_attempts = 1;
+            // A command that a node of a Cluster sends elsewhere is an error, and the call is repeated. After MOVED the
+            // library has learned where to. ASK, of a slot whose keys are under way, it would follow wrongly: its
+            // router ends, or it mixes up replies. See `classify`.
+            connection.max_redirections = 0;
             connection.connection_timeout = self.connect_timeout;
             connection.internal_command_timeout = self.connect_timeout;
             connection.unresponsive =
@@ -136,6 +141,35 @@ impl Settings {
 }
 
 /// Where a server is, without user and password.
+/// A word of a line that a server reads: fred sends user and password in one, and what has a blank in it would be two
+/// words, or after a line break a command of its own.
+fn quoted(word: &str) -> String {
+    use std::fmt::Write as _;
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"'\\".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for byte in word.bytes() {
+        let _ = if is_plain(byte) { write!(quoted, "{}", char::from(byte)) } else { write!(quoted, "\\x{byte:02x}") };
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// The client library takes a URL that names nothing, and goes on to look for it.
+fn check_address(server: &ServerConfig) -> Result<(), ConnectError> {
+    let reason = match server {
+        ServerConfig::Unix { path } if path.as_os_str().is_empty() => "it has no path",
+        ServerConfig::Unix { .. } => return Ok(()),
+        _ if server.hosts().is_empty() || server.hosts().iter().any(|server| server.host.is_empty()) => {
+            "it has no host"
+        }
+        _ => return Ok(()),
+    };
+    Err(ConnectError::Url { reason: reason.into() })
+}
+
 fn address(server: ServerConfig) -> String {
     match server {
         ServerConfig::Unix { path } => path.display().to_string(),
@@ -264,7 +298,7 @@ impl Connection {
     }
 
     /// A primary that becomes a replica keeps its connections. The name that it had may lead to the new primary by now.
-    fn leave_replica(&self) {
+    pub(super) fn leave_replica(&self) {
         let mut left = self.health.left_a_replica.lock().unwrap_or_else(PoisonError::into_inner);
         if left.is_none_or(|left| left.elapsed() >= BETWEEN_REPLICAS) {
             *left = Some(Instant::now());

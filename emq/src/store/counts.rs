@@ -1,3 +1,5 @@
+use fred::types::Value;
+
 use super::{
     Store,
     error::CallError,
@@ -46,7 +48,7 @@ impl Counts {
     /// ```
     #[must_use]
     pub fn unfinished(&self) -> u64 {
-        self.pending + self.active + self.scheduled
+        self.pending.saturating_add(self.active).saturating_add(self.scheduled)
     }
 }
 
@@ -66,8 +68,14 @@ impl Store {
             ],
             [],
         );
-        let mut reply = Reply::list("counts", self.connection.call(call).await?.value)?;
-        Ok(Counts {
+        Counts::read(self.connection.call(call).await?.value)
+    }
+}
+
+impl Counts {
+    pub(super) fn read(value: Value) -> Result<Self, CallError> {
+        let mut reply = Reply::list("counts", value)?;
+        Ok(Self {
             pending: reply.count()?,
             active: reply.count()?,
             scheduled: reply.count()?,

@@ -6,7 +6,7 @@ use fred::types::Value;
 use super::{
     Store,
     error::CallError,
-    reply::{Reply, unexpected},
+    reply::{Reply, unexpected, unlike},
     script::{Script, millis, number, script, unix_millis},
 };
 use crate::job::{JobId, LaneName};
@@ -76,13 +76,7 @@ impl Store {
             more,
         );
         let answer = self.connection.call(call).await?;
-        let mut reply = Reply::list("enqueue", answer.value)?;
-        if reply.len() != items.len() {
-            let detail = format!("{} answers for {} jobs", reply.len(), items.len());
-            return Err(CallError::UnexpectedReply { call: "enqueue", detail });
-        }
-        let admits = items.iter().map(|_| read(&reply.text()?)).collect::<Result<_, _>>()?;
-        Ok(Admitted { admits, repeated: answer.repeated })
+        Ok(Admitted { admits: Admit::read_all(answer.value, items.len())?, repeated: answer.repeated })
     }
 }
 
@@ -113,17 +107,28 @@ fn push(item: &Item, args: &mut Vec<Value>) {
     }
 }
 
-fn read(text: &str) -> Result<Admit, CallError> {
-    if text == "ENQUEUED" {
-        return Ok(Admit::Enqueued);
+impl Admit {
+    /// Reads the answer to `enqueue` for as many jobs as were sent.
+    pub(super) fn read_all(value: Value, jobs: usize) -> Result<Vec<Self>, CallError> {
+        let mut reply = Reply::list("enqueue", value)?;
+        if reply.len() != jobs {
+            return Err(unlike(reply.call(), &format!("{} answers for {jobs} jobs", reply.len())));
+        }
+        (0..jobs).map(|_| Self::read(&reply.text()?)).collect()
     }
-    let mut words = text.split(' ');
-    let word = words.next();
-    let id = words.next().and_then(|id| id.parse().ok());
-    let nonce = words.next().filter(|nonce| !nonce.is_empty()).map(str::to_owned);
-    match (word, id) {
-        (Some("DUPLICATE"), Some(of)) => Ok(Admit::Duplicate { of, nonce }),
-        (Some("CONFLICT"), Some(with)) => Ok(Admit::Conflict { with, nonce }),
-        _ => Err(unexpected("enqueue", &text.to_owned().into())),
+
+    fn read(text: &str) -> Result<Self, CallError> {
+        if text == "ENQUEUED" {
+            return Ok(Self::Enqueued);
+        }
+        let mut words = text.split(' ');
+        let word = words.next();
+        let id = words.next().and_then(|id| id.parse().ok());
+        let nonce = words.next().filter(|nonce| !nonce.is_empty()).map(str::to_owned);
+        match (word, id) {
+            (Some("DUPLICATE"), Some(of)) => Ok(Self::Duplicate { of, nonce }),
+            (Some("CONFLICT"), Some(with)) => Ok(Self::Conflict { with, nonce }),
+            _ => Err(unexpected("enqueue", &text.to_owned().into())),
+        }
     }
 }

@@ -203,6 +203,8 @@ pub(super) fn classify(error: FredError) -> CallError {
         ErrorKind::Backpressure => true,
         ErrorKind::Unknown => details == "Failed to route command.",
         ErrorKind::Canceled => details == "Connection closed unexpectedly.",
+        // A node that redirects a command hasn't carried it out.
+        ErrorKind::Routing => details == "Too many redirections.",
         ErrorKind::Cluster => details.starts_with("All keys must") || details.starts_with("Missing server"),
         _ => false,
     };
@@ -313,6 +315,44 @@ mod tests {
     }
 
     #[test]
+    fn only_what_may_pass_by_itself_is_transient() {
+        for word in TRANSIENT {
+            assert!(class(ErrorKind::Unknown, word).is_transient(), "{word}");
+        }
+        for word in ["OOM x", "WRONGTYPE x", "NOPERM x", "EMQSTATE x", "ERR x"] {
+            assert!(!class(ErrorKind::Unknown, word).is_transient(), "{word}");
+        }
+        assert!(class(ErrorKind::IO, "Connection closed.").is_transient());
+        assert!(class(ErrorKind::Unknown, "Failed to route command.").is_transient());
+        let unexpected = CallError::UnexpectedReply { call: "get", detail: String::new() };
+        for error in [CallError::Closed, CallError::ForeignVersion { found: String::new() }, unexpected] {
+            assert!(!error.is_transient(), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_told_from_a_broken_connection() {
+        assert!(is_timeout(&class(ErrorKind::Timeout, "Request timed out.")));
+        assert!(!is_timeout(&class(ErrorKind::IO, "Connection closed.")));
+        assert!(!is_timeout(&CallError::Closed));
+    }
+
+    #[test]
+    fn a_refusal_says_who_can_do_what_about_it() {
+        for (word, advice) in [
+            ("OOM", "raise maxmemory"),
+            ("READONLY", "connect to the primary"),
+            ("NOPERM", "the user needs"),
+            ("NOAUTH", "check the user"),
+            ("WRONGPASS", "check the user"),
+            ("MISCONF", "see its log"),
+        ] {
+            let text = CallError::Refused { code: word.into(), message: format!("{word} so") }.to_string();
+            assert!(text.contains(&format!("{word} so; ")) && text.contains(advice), "{text}");
+        }
+    }
+
+    #[test]
     fn a_server_that_is_not_there_is_named_in_words_for_people() {
         let refused = "Os { code: 111, kind: ConnectionRefused, message: \"Connection refused\" }";
         let error = classify_connect(FredError::new(ErrorKind::IO, refused), "127.0.0.1:6379");
@@ -327,6 +367,7 @@ mod tests {
         for (kind, details) in [
             (ErrorKind::Unknown, "Failed to route command."),
             (ErrorKind::Canceled, "Connection closed unexpectedly."),
+            (ErrorKind::Routing, "Too many redirections."),
             (ErrorKind::Backpressure, "Max number of in-flight commands reached."),
         ] {
             assert!(matches!(class(kind, details), CallError::Unreachable { .. }), "{details}");

@@ -1,9 +1,11 @@
 use std::time::Duration;
 
+use fred::types::Value;
+
 use super::{
     Lease, Store,
     error::CallError,
-    reply::{Reply, unexpected},
+    reply::{Reply, unexpected, unlike},
     script::{Script, millis, number, script},
 };
 
@@ -47,17 +49,22 @@ impl Store {
             more.extend([lease.id().as_str().to_owned().into(), number(lease.token()), millis(*term)]);
         }
         let call = SCRIPT.with_more([self.keys.rows.clone(), self.keys.active.clone()], [], more);
-        let value = self.connection.call(call).await?.value;
+        Extended::read(self.connection.call(call).await?.value, leases.len())
+    }
+}
+
+impl Extended {
+    /// Reads the answer to `extend` for as many leases as were sent.
+    pub(super) fn read(value: Value, leases: usize) -> Result<Vec<Self>, CallError> {
         let mut reply = Reply::list("extend", value)?;
-        if reply.len() != leases.len() {
-            let detail = format!("{} answers for {} leases", reply.len(), leases.len());
-            return Err(CallError::UnexpectedReply { call: "extend", detail });
+        if reply.len() != leases {
+            return Err(unlike(reply.call(), &format!("{} answers for {leases} leases", reply.len())));
         }
         let mut read = || match reply.text()?.as_str() {
-            "OK" => Ok(Extended::Renewed),
-            "LOST" => Ok(Extended::Lost),
+            "OK" => Ok(Self::Renewed),
+            "LOST" => Ok(Self::Lost),
             other => Err(unexpected("extend", &other.to_owned().into())),
         };
-        leases.iter().map(|_| read()).collect()
+        (0..leases).map(|_| read()).collect()
     }
 }

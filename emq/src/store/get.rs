@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use fred::types::Value;
 
 use super::{
     Store,
@@ -64,13 +65,19 @@ impl Store {
     pub(crate) async fn get(&self, id: JobId) -> Result<Option<Stored>, CallError> {
         let keys = &self.keys;
         let call = SCRIPT.with([keys.row(id), keys.result(id), keys.done.clone()], [id.as_str().to_owned().into()]);
-        let mut reply = Reply::list("get", self.connection.call(call).await?.value)?;
+        Stored::read(id, self.connection.call(call).await?.value)
+    }
+}
+
+impl Stored {
+    pub(super) fn read(id: JobId, value: Value) -> Result<Option<Self>, CallError> {
+        let mut reply = Reply::list("get", value)?;
         let done = reply.integer()? == 1;
         let result = reply.optional_bytes()?;
         let mut fields = reply.list_part()?;
         let mut row: HashMap<String, Bytes> = HashMap::new();
         while fields.len() > 0 {
-            row.insert(fields.text()?, fields.bytes()?);
+            row.insert(String::from_utf8_lossy(&fields.bytes()?).into_owned(), fields.bytes()?);
         }
         if row.is_empty() && !done {
             return Ok(None);
@@ -86,7 +93,7 @@ impl Store {
             None if row.is_empty() => JobState::Finished,
             None => JobState::Other,
         };
-        Ok(Some(Stored {
+        Ok(Some(Self {
             id,
             state,
             name: text(&row, "name"),

@@ -1,3 +1,5 @@
+use fred::types::Value;
+
 use super::{
     Store,
     error::CallError,
@@ -66,13 +68,19 @@ impl Store {
         let offset = offset.min(u64::from(u32::MAX));
         let count = count.clamp(1, super::MAX_BATCH) as u64;
         let call = SCRIPT.with([key.clone()], [number(offset), number(count)]);
-        let mut reply = Reply::list("list", self.connection.call(call).await?.value)?;
+        Listed::read(self.connection.call(call).await?.value)
+    }
+}
+
+impl Listed {
+    pub(super) fn read(value: Value) -> Result<Vec<Self>, CallError> {
+        let mut reply = Reply::list("list", value)?;
         let mut listed = Vec::with_capacity(reply.len() / 2);
         while reply.len() > 0 {
             // An id that isn't a job's can't be named; another implementation may have left it.
-            let id = reply.text()?.parse();
+            let id = reply.lenient_id()?;
             let score = reply.lenient_number()?.unwrap_or(0.0);
-            listed.extend(id.ok().map(|id| Listed { id, score }));
+            listed.extend(id.map(|id| Self { id, score }));
         }
         Ok(listed)
     }

@@ -10,8 +10,10 @@ mod claim;
 mod complete;
 mod connection;
 mod counts;
+mod durable;
 mod enqueue;
 mod error;
+mod exchange;
 mod extend;
 mod get;
 mod keys;
@@ -34,13 +36,17 @@ mod wait;
 
 #[cfg(test)]
 mod contract;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 
 use std::sync::Arc;
 
 use self::keys::Keys;
 pub(crate) use self::{
     claim::ClaimCall,
+    complete::{Done, MAX_COMPLETIONS},
     connection::{Connection, Settings},
+    durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
     node::{NODE_TTL, Node},
@@ -49,6 +55,7 @@ pub(crate) use self::{
 pub use self::{
     claim::{Batch, Claimed, Lease},
     counts::Counts,
+    durable::Durability,
     error::{CallError, ConnectError},
     extend::Extended,
     get::Stored,

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use fred::types::Value;
+
 use super::{
     Store,
     error::CallError,
@@ -38,7 +40,13 @@ impl Store {
             [keys.rows.clone(), keys.schedule.clone(), keys.pending.clone(), keys.marker.clone(), keys.root.clone()],
             [number(limit.clamp(1, super::MAX_BATCH) as u64)],
         );
-        let mut reply = Reply::list("promote", self.connection.call(call).await?.value)?;
-        Ok(Promoted { count: reply.count()?, next_due: reply.wait()?, dropped: reply.count()? })
+        Promoted::read(self.connection.call(call).await?.value)
+    }
+}
+
+impl Promoted {
+    pub(super) fn read(value: Value) -> Result<Self, CallError> {
+        let mut reply = Reply::list("promote", value)?;
+        Ok(Self { count: reply.count()?, next_due: reply.wait()?, dropped: reply.count()? })
     }
 }

@@ -1,3 +1,5 @@
+use fred::types::Value;
+
 use super::{
     Store,
     error::CallError,
@@ -49,9 +51,15 @@ impl Store {
             ],
             [max_stalled.map_or_else(|| "".into(), number), number(limit.clamp(1, super::MAX_BATCH) as u64)],
         );
-        let mut reply = Reply::list("reap", self.connection.call(call).await?.value)?;
+        Reaped::read(self.connection.call(call).await?.value)
+    }
+}
+
+impl Reaped {
+    pub(super) fn read(value: Value) -> Result<Self, CallError> {
+        let mut reply = Reply::list("reap", value)?;
         let more = reply.integer()? == 1;
         let dropped = reply.count()?;
-        Ok(Reaped { recovered: reply.ids()?, dead: reply.ids()?, more, dropped })
+        Ok(Self { recovered: reply.ids()?, dead: reply.ids()?, more, dropped })
     }
 }

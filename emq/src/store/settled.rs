@@ -52,3 +52,24 @@ impl Settled {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_has_its_meaning_and_no_other_word_has_one() {
+        use Settled::{Accepted, Gone, Repeated, Stale};
+        for (word, settled) in [("OK", Accepted), ("DONE", Repeated), ("STALE", Stale), ("GONE", Gone)] {
+            assert_eq!(Settled::read("retry", &word.into()).unwrap(), settled);
+            assert_eq!(settled.is_settled(), ["OK", "DONE"].contains(&word));
+        }
+        for odd in ["", "ok", "OK "] {
+            assert!(matches!(
+                Settled::read("retry", &odd.into()),
+                Err(CallError::UnexpectedReply { call: "retry", .. })
+            ));
+        }
+        assert!(Settled::read("retry", &Value::Null).is_err());
+    }
+}

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use fred::types::Value;
+
 use super::{
     Store,
     error::CallError,
@@ -73,8 +75,14 @@ impl Store {
                 millis(DEFAULT_RETENTION),
             ],
         );
-        let mut reply = Reply::list("trim", self.connection.call(call).await?.value)?;
+        Trimmed::read(self.connection.call(call).await?.value)
+    }
+}
+
+impl Trimmed {
+    pub(super) fn read(value: Value) -> Result<Self, CallError> {
+        let mut reply = Reply::list("trim", value)?;
         let more = reply.integer()? == 1;
-        Ok(Trimmed { forgotten: reply.count()?, dead: reply.count()?, more })
+        Ok(Self { forgotten: reply.count()?, dead: reply.count()?, more })
     }
 }

@@ -1,15 +1,11 @@
 use std::{sync::Arc, time::Duration};
 
-use fred::{
-    interfaces::ClientLike as _,
-    types::{ClientUnblockFlag, CustomCommand, Key, Value, config::Options},
-};
+use fred::types::{ClientUnblockFlag, Key};
 
 use super::{
     Store,
     connection::{Connection, Settings},
-    error::{CallError, ConnectError, classify},
-    keys::slot,
+    error::{CallError, ConnectError},
 };
 
 /// How much longer than the server the client waits for the end of a blocking call, before it takes the link for mute.
@@ -41,25 +37,10 @@ impl Waiter {
     /// Waits until the marker is set, and takes it: `true`. `false` after `longest`, which is at least 10 ms: older
     /// servers take a smaller timeout for none at all.
     pub(crate) async fn wait(&self, longest: Duration) -> Result<bool, CallError> {
-        self.connection.check_usable()?;
         let longest = longest.max(Duration::from_millis(10));
-        let options = Options { timeout: Some(longest + PATIENCE), ..Options::default() };
-        let command = CustomCommand::new_static("BZPOPMIN", slot(self.marker.as_bytes()), true);
-        let args: Vec<Value> = vec![self.marker.as_bytes().into(), format!("{:.3}", longest.as_secs_f64()).into()];
-        let reply: Result<Value, _> = self.connection.client().with_options(&options).custom(command, args).await;
-        match reply {
-            Ok(value) => Ok(!value.is_null()),
-            Err(error) => {
-                let refused = Err(classify(error));
-                if matches!(refused, Err(CallError::Refused { .. })) {
-                    self.connection.observe(&refused);
-                } else if self.connection.remake() {
-                    // After a timeout of the client's own, later blocking calls on this connection would time out as well.
-                    tracing::warn!("a wait for work isn't answered; its connection is made anew");
-                }
-                refused
-            }
-        }
+        let args = vec![self.marker.as_bytes().into(), format!("{:.3}", longest.as_secs_f64()).into()];
+        let reply = self.connection.command_that_blocks("BZPOPMIN", &self.marker, args, longest + PATIENCE).await?;
+        Ok(!reply.is_null())
     }
 
     /// Makes a wait that is under way answer `false` now. Its future has to be awaited to its end all the same: a

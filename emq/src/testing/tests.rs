@@ -83,6 +83,20 @@ async fn a_payload_of_other_bytes_is_decoded_as_a_worker_would() {
 }
 
 #[tokio::test]
+async fn values_of_any_size_and_any_bytes_are_a_run_like_any_other() {
+    for failures in [0, 1, (1 << 31) - 1, 1 << 31, u32::MAX] {
+        let expected = done(&(failures, u64::from(failures) + 1));
+        assert_eq!(JobTest::of(Enrol::Failures).failures(failures).run(7).await, expected);
+    }
+    for payload in (0..=255).map(|byte| vec![byte; 3]).chain([Vec::new(), vec![b'['; 100_000], vec![0; 10 << 20]]) {
+        let outcome = JobTest::of(Enrol::Done).payload(payload).run(7).await;
+        assert!(matches!(outcome, Outcome::Dead { .. }), "{outcome:?}");
+    }
+    let odd = "\0\r\n\u{202e}🦀";
+    assert_eq!(JobTest::of(Enrol::Tenant).header(odd, "").header("tenant", odd).run(7).await, done(&odd));
+}
+
+#[tokio::test]
 async fn a_test_that_is_given_up_drops_the_run() {
     struct Flag(Arc<AtomicBool>);
     impl Drop for Flag {

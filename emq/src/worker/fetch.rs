@@ -3,15 +3,22 @@
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
 use futures_util::future::join_all;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
-use super::{Tasks, appetite::Appetite, line::Line, registry::Names, slots::Slots, stats::Counters};
+use super::{
+    Tasks,
+    appetite::Appetite,
+    exchange::{Asking, Claimed},
+    line::Line,
+    registry::Names,
+    slots::Slots,
+    stats::Counters,
+};
 use crate::{
     layer::{Delivery, stack::Stack},
-    queue::Claimer,
-    store::{Batch, CallError, Claimed, Lease},
+    store::{self, CallError, Lease},
 };
 
 /// The pause of a queue after a claim that failed.
@@ -39,14 +46,14 @@ pub(super) struct Fetcher {
 #[derive(Debug)]
 pub(super) struct Source {
     line: Arc<Line>,
-    claimer: Claimer,
+    exchange: Asking,
     /// It isn't looked at before then: its last claim failed. Other queues go on.
     paused_until: Option<Instant>,
 }
 
 impl Source {
-    pub(super) fn new(line: Arc<Line>, claimer: Claimer) -> Self {
-        Self { line, claimer, paused_until: None }
+    pub(super) fn new(line: Arc<Line>, exchange: Asking) -> Self {
+        Self { line, exchange, paused_until: None }
     }
 
     fn is_paused(&self) -> bool {
@@ -72,7 +79,7 @@ impl Fetcher {
         let freed = self.slots.freed();
         let mut next = 0;
         while !stop.is_cancelled() {
-            if self.slots.free() == 0 {
+            if self.slots.free() == 0 && !self.rides() {
                 stop.run_until_cancelled(freed.notified()).await;
                 continue;
             }
@@ -90,6 +97,12 @@ impl Fetcher {
         self.leave().await;
     }
 
+    /// Whether a claim may be asked for before there is room, to go along with the next completion. Not of one queue among
+    /// several: the place belongs to whichever is next in turn.
+    fn rides(&self) -> bool {
+        self.sources.len() == 1
+    }
+
     async fn ready(&mut self) {
         let Ok(()) = poll_fn(|cx| self.stack.poll_ready(cx)).await;
     }
@@ -103,13 +116,14 @@ impl Fetcher {
         let count = self.sources.len();
         (0..count).map(|n| (from + n) % count).find(|at| {
             let source = &self.sources[*at];
-            source.line.is_hot() && source.line.room() > 0 && !source.is_paused()
+            source.line.is_hot() && (source.line.room() > 0 || self.rides()) && !source.is_paused()
         })
     }
 
     /// Waits until a slot comes free, a queue may have work, or a pause is over.
     async fn sleep(&self) {
-        let resting = |source: &&Source| source.line.room() > 0 && !source.is_paused();
+        let has_room = self.slots.free() > 0;
+        let resting = |source: &&Source| has_room && source.line.room() > 0 && !source.is_paused();
         self.sources.iter().filter(resting).for_each(|source| source.line.park());
         let pause_over =
             self.sources.iter().filter(|source| source.is_paused()).filter_map(|source| source.paused_until);
@@ -128,26 +142,37 @@ impl Fetcher {
     }
 
     async fn claim(&mut self, at: usize) {
-        let free = self.slots.free();
+        let (freed, rides) = (self.slots.freed(), self.rides());
         let source = &mut self.sources[at];
-        let max = free.min(source.line.room()).min(self.appetite.jobs());
         source.line.cool();
-        let batch = tokio::select! {
-            batch = source.claimer.claim(max) => batch,
-            // What it takes all the same is given back on leaving.
-            () = stopped_for(&self.stop, LAST_CLAIM) => return,
-        };
-        match batch {
-            Ok(batch) => {
-                source.paused_until = None;
-                self.dispatch(at, batch).await;
+        let mut answer = source.exchange.claim(self.appetite.jobs(), rides);
+        let claimed = loop {
+            tokio::select! {
+                claimed = &mut answer => break claimed,
+                () = freed.notified() => source.exchange.look(),
+                () = self.stop.cancelled() => {
+                    source.exchange.withdraw();
+                    // What it takes all the same is given back.
+                    match timeout(LAST_CLAIM, answer).await {
+                        Ok(claimed) => break claimed,
+                        Err(_) => return,
+                    }
+                }
             }
-            Err(error) => source.failed(&error),
+        };
+        match claimed {
+            Ok(Ok(claimed)) => {
+                source.paused_until = None;
+                self.dispatch(at, claimed).await;
+            }
+            Ok(Err(error)) => source.failed(&error),
+            Err(_withdrawn) => {}
         }
     }
 
-    async fn dispatch(&mut self, at: usize, batch: Batch) {
+    async fn dispatch(&mut self, at: usize, claimed: Claimed) {
         let line = Arc::clone(&self.sources[at].line);
+        let Claimed { batch, room } = claimed;
         self.counters.claimed(batch.jobs.len(), batch.dropped);
         if batch.dropped > 0 {
             tracing::warn!(queue = %line.store.name(), ids = batch.dropped, "dropped ids that have no job");
@@ -166,7 +191,7 @@ impl Fetcher {
         let mut jobs = jobs.into_iter();
         for n in 0..taken {
             // A claim whose answer was lost is answered with what it took then, and there may be less room now.
-            let has_room = self.slots.free() > 0 && line.room() > 0 && !self.stop.is_cancelled();
+            let has_room = n < room && !self.stop.is_cancelled();
             // For the first one the stack was made ready before the claim.
             if !has_room || (n > 0 && !self.is_ready_at_once().await) {
                 if has_room {
@@ -182,7 +207,7 @@ impl Fetcher {
         self.appetite.was_sated_by(taken);
     }
 
-    fn start(&mut self, line: &Arc<Line>, mut job: Claimed) {
+    fn start(&mut self, line: &Arc<Line>, mut job: store::Claimed) {
         let queue = line.store.name();
         if job.name.is_none() {
             job.name = self.registry.unnamed(queue).map(str::to_owned);
@@ -199,7 +224,7 @@ impl Fetcher {
     }
 
     /// Gives jobs back that there is no room for: others may have it.
-    fn give_back(&self, line: &Arc<Line>, jobs: Vec<Claimed>) {
+    fn give_back(&self, line: &Arc<Line>, jobs: Vec<store::Claimed>) {
         let line = Arc::clone(line);
         let counters = Arc::clone(&self.counters);
         self.runs.spawn(async move {
@@ -218,35 +243,32 @@ impl Fetcher {
 }
 
 /// Whether there is time enough to begin the job, and to renew its lease.
-fn has_lease(job: &Claimed) -> bool {
+fn has_lease(job: &store::Claimed) -> bool {
     job.leased_until.saturating_duration_since(Instant::now()) > (job.term / 10).min(Duration::from_secs(1))
 }
 
 /// Gives back what a claim took whose answer hasn't come, and says goodbye.
-async fn leave(mut source: Source, counters: &Counters) {
-    if source.claimer.is_owed() {
-        match source.claimer.claim(1).await {
+async fn leave(source: Source, counters: &Counters) {
+    let Source { line, exchange, .. } = source;
+    let Some(mut claimer) = exchange.leave().await else { return };
+    if claimer.is_owed() {
+        match claimer.claim(1).await {
             Ok(batch) => {
                 counters.claimed(batch.jobs.len(), batch.dropped);
-                release(&source.line, counters, batch.jobs.iter().map(|job| job.lease)).await;
+                release(&line, counters, batch.jobs.iter().map(|job| job.lease)).await;
             }
             Err(error) => tracing::debug!(%error, "what the last claim took comes back when its leases run out"),
         }
     }
-    if let Err(error) = source.claimer.leave().await {
+    if let Err(error) = claimer.leave().await {
         tracing::debug!(%error, "the server wasn't told that the worker left; it forgets by itself");
     }
 }
 
-async fn release(line: &Line, counters: &Counters, leases: impl Iterator<Item = Lease>) {
+pub(super) async fn release(line: &Line, counters: &Counters, leases: impl Iterator<Item = Lease>) {
     let released = leases.map(async |lease| match line.store.release(&lease).await {
         Ok(_) => counters.released(),
         Err(error) => tracing::warn!(%error, id = %lease.id(), "the job comes back when its lease runs out"),
     });
     join_all(released).await;
-}
-
-async fn stopped_for(stop: &CancellationToken, longer: Duration) {
-    stop.cancelled().await;
-    sleep(longer).await;
 }

@@ -4,6 +4,7 @@ mod appetite;
 mod beat;
 mod builder;
 mod error;
+mod exchange;
 mod fetch;
 mod line;
 mod registry;
@@ -13,7 +14,7 @@ mod slots;
 mod stats;
 mod wait;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -21,6 +22,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use self::{
     appetite::Appetite,
     builder::Plan,
+    exchange::{Exchange, Settling},
     fetch::{Fetcher, Source},
     line::Line,
     slots::Slots,
@@ -190,29 +192,34 @@ impl Worker {
             lines.push((Line::new(store, *limit, slots.freed()), waiter));
         }
 
-        let abandon = CancellationToken::new();
-        let give_back = CancellationToken::new();
-        let outside = stack::Outside {
-            trace: plan.trace,
-            keeper: keeper.clone(),
-            writer: Arc::new(client.clone()),
-            give_back: give_back.clone(),
-        };
-        let (registry, jobs) = plan.registry.into_services();
-        let stack = stack::stack(outside, &plan.layers, jobs);
-
         // Every task ends when `abandon` is cancelled, so that none outlives a run that is dropped.
+        let abandon = CancellationToken::new();
         let tasks = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
+        let runs = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
         let broken = CancellationToken::new();
         let mut sources = Vec::with_capacity(lines.len());
+        let mut exchanges = HashMap::new();
         for (line, waiter) in lines {
             let waiter = Arc::new(waiter);
             counters.watch(Arc::clone(&waiter));
             tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, stop.clone()), &broken);
             tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
-            sources.push(Source::new(Arc::clone(&line), line.claimer(&plan.name, plan.lease)));
+            let claimer = line.claimer(&plan.name, plan.lease);
+            let (exchange, asking) = Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimer);
+            runs.spawn_vital(exchange.run(), &broken);
+            exchanges.insert(line.store.name().clone(), asking.clone());
+            sources.push(Source::new(line, asking));
         }
-        let runs = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
+
+        let give_back = CancellationToken::new();
+        let outside = stack::Outside {
+            trace: plan.trace,
+            keeper: keeper.clone(),
+            writer: Arc::new(Settling { client: client.clone(), exchanges }),
+            give_back: give_back.clone(),
+        };
+        let (registry, jobs) = plan.registry.into_services();
+        let stack = stack::stack(outside, &plan.layers, jobs);
         let fetcher = Fetcher {
             stack,
             registry,

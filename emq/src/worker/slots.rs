@@ -5,7 +5,7 @@ use tokio::sync::Notify;
 use super::{line::Line, stats::Counters};
 
 /// How many jobs a worker may have in hand, and how many it has.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Slots {
     limit: usize,
     counters: Arc<Counters>,

@@ -38,11 +38,6 @@ impl Command {
         self.args.iter().any(|mine| mine == arg.as_ref())
     }
 
-    /// Returns whether one of the arguments ends in this.
-    pub fn has_end(&self, end: impl AsRef<[u8]>) -> bool {
-        self.args.iter().any(|mine| mine.ends_with(end.as_ref()))
-    }
-
     /// Returns whether the server answers with messages instead of a reply.
     pub(super) fn subscribes(&self) -> bool {
         self.name().ends_with("SUBSCRIBE")

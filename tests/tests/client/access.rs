@@ -21,7 +21,7 @@ async fn everything(queue: &Queue) -> Result<(), CallError> {
     for n in 0..6 {
         queue.enqueue(Work { n }).unique(format!("k{n}")).await.unwrap();
     }
-    queue.enqueue(Work { n: 9 }).delay(Duration::from_millis(1)).await.unwrap();
+    queue.enqueue(Work { n: 9 }).delay(Duration::from_millis(1)).durable(0, MINUTE).await.unwrap();
     while queue.promote().await?.count == 0 {}
     let jobs = claimer.claim(10).await?.jobs;
     let leases: Vec<_> = jobs.iter().map(|job| job.lease).collect();

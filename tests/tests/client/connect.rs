@@ -11,8 +11,17 @@ use crate::common::{Work, eventually, impatient};
 
 #[tokio::test]
 async fn a_url_that_cannot_be_one_is_named_and_shown_how_to_write() {
-    for url in ["", "localhost", "mailto:somebody", "http://localhost:6379", "redis://", "redis://host:port", "redis:"]
-    {
+    for url in [
+        "",
+        "localhost",
+        "mailto:somebody",
+        "http://localhost:6379",
+        "redis://",
+        "redis://host:port",
+        "redis:",
+        "unix:",
+        "unix://",
+    ] {
         let error = Client::connect(url).await.unwrap_err();
         assert!(matches!(error, ConnectError::Url { .. }), "{url:?}: {error:?}");
         assert!(error.to_string().contains("redis://host:6379"), "{error}");
@@ -87,6 +96,36 @@ async fn a_password_gets_in_by_url_and_by_setting_and_a_wrong_one_does_not() {
     }
     let error = impatient(&bare).connect().await.unwrap_err();
     assert!(matches!(error, ConnectError::Denied { .. }), "no password at all: {error:?}");
+}
+
+#[tokio::test]
+async fn a_user_and_a_password_of_any_bytes_get_in() {
+    let server = Server::start().await;
+    let mut raw = Raw::connect(&server).await;
+    for odd in ["two words", " ", "\"", "'", "\\", "\\x41", "a\tb", "line\r\nPING", "Ω🦀", "#!$%&/()=?@:"] {
+        // A name has no blanks; a password may.
+        let user = odd.replace(char::is_whitespace, "_");
+        let made = raw.command(&["ACL", "SETUSER", &user, "on", "~*", "&*", "+@all", &format!(">{odd}")]).await;
+        assert!(!made.is_error(), "{odd:?}: {made}");
+        let client = impatient(&server.url()).credentials(&user, odd).connect().await;
+        client.unwrap_or_else(|error| panic!("{odd:?}: {error}"));
+    }
+}
+
+#[tokio::test]
+async fn a_user_or_a_password_of_any_bytes_is_denied_and_breaks_nothing() {
+    let server = Server::builder().password("s3cret").start().await;
+    let bare = format!("redis://127.0.0.1:{}", server.port());
+    let huge = "p".repeat(100_000);
+    for odd in ["", " ", "\0", "\r\nFLUSHALL\r\n", "\"'", "\\x41", "Ω 🦀", "%zz", "s3cret SETNAME x"] {
+        for (user, password) in [("default", odd), (odd, "s3cret")] {
+            let error = impatient(&bare).credentials(user, password).connect().await.unwrap_err();
+            assert!(matches!(error, ConnectError::Denied { .. }), "{odd:?} {error:?}");
+        }
+    }
+    let error = impatient(&bare).credentials("default", huge).connect().await.unwrap_err();
+    assert!(matches!(error, ConnectError::Denied { .. } | ConnectError::Unreachable { .. }), "{error:?}");
+    Client::connect(server.url()).await.unwrap();
 }
 
 #[tokio::test]

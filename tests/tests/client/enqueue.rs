@@ -71,6 +71,19 @@ async fn what_is_too_large_or_badly_named_is_refused_before_it_is_sent() {
     client.enqueue(Blob { text: "x".repeat(89) }).queue(queue_name("fits")).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_limit_of_any_size_is_kept() {
+    for (limit, takes) in [(0, false), (1, false), (10, true), (usize::MAX, true)] {
+        let builder = Client::builder(server().await.url()).node(1).max_payload(limit);
+        let client = builder.connect().await.unwrap();
+        // `{"text":""}` has eleven bytes, and `{"n":1234}` has ten.
+        let large = client.enqueue(Blob { text: String::new() }).queue(queue_name("limit")).await;
+        assert_eq!(large.is_ok(), limit > 10, "{large:?}");
+        let small = client.enqueue(Work { n: 1_234 }).queue(queue_name("limit")).await;
+        assert_eq!(small.is_ok(), takes, "{small:?}");
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Unwritable(HashMap<Vec<u8>, u8>);
 

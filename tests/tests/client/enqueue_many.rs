@@ -75,7 +75,10 @@ async fn what_fails_is_named_with_its_place_and_reason_and_the_rest_goes_through
     ];
     let error = client.enqueue_many(drafts).await.unwrap_err();
     assert_eq!((error.outcomes.len(), error.failed), (8, 3));
-    assert!(error.to_string().starts_with("3 of 8 jobs weren't enqueued; the first: the payload has"), "{error}");
+    assert!(
+        error.to_string().starts_with("3 of 8 jobs weren't enqueued as asked; the first: the payload has"),
+        "{error}"
+    );
     let outcomes: Vec<_> = error
         .outcomes
         .iter()

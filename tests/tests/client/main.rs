@@ -2,12 +2,14 @@
 
 mod access;
 mod connect;
+mod durable;
 mod enqueue;
 mod enqueue_many;
 mod error_texts;
 mod lost_replies;
 mod nodes;
 mod server_away;
+mod test_server;
 mod under_fire;
 mod warnings;
 mod wire_version;

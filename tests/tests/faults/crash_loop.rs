@@ -21,3 +21,19 @@ async fn a_job_under_which_workers_die_is_buried_at_the_third_stall_and_its_neig
     survivor.terminate();
     assert!(survivor.wait().await.is_success());
 }
+
+#[tokio::test]
+async fn a_panic_that_aborts_is_the_death_of_its_worker_and_its_jobs_come_back() {
+    let office = Office::open("abort").await;
+    let mut worker = office.worker_with(&[("EMQ_TEST_ABORT", "yes")]).await;
+    let neighbour = office.enqueue(Chore::HangsAtFirst).await;
+    worker.wait_line(&format!("begins {neighbour} 1")).await;
+    let id = office.enqueue(Chore::PanicsAtFirst).await;
+    worker.wait_line(&format!("begins {id} 1")).await;
+    let ended = worker.wait().await;
+    assert!(!ended.is_success(), "{ended:?}");
+    let next = office.worker().await;
+    office.completed(2).await;
+    next.terminate();
+    assert!(next.wait().await.is_success());
+}

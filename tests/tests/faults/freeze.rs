@@ -1,6 +1,6 @@
 use emq::JobState;
 
-use crate::office::{Chore, LEASE, Office};
+use crate::office::{Chore, End, LEASE, Office};
 
 #[tokio::test]
 async fn a_worker_that_is_frozen_past_its_lease_writes_nothing_when_it_thaws() {
@@ -27,11 +27,11 @@ async fn a_worker_that_is_frozen_past_its_lease_writes_nothing_when_it_thaws() {
     assert_eq!(office.queue.counts().await.unwrap().completed, 2);
 }
 
-#[tokio::test]
-async fn a_completion_that_comes_too_late_is_refused_and_the_row_of_the_new_holder_untouched() {
+/// Runs a chore in a worker that is frozen until another holder has the job, and thaws it then.
+async fn is_too_late(chore: Chore) {
     let office = Office::open("late").await;
     let mut worker = office.worker().await;
-    let id = office.enqueue(Chore::Takes(300)).await;
+    let id = office.enqueue(chore).await;
     worker.wait_line(&format!("begins {id} 1")).await;
     worker.freeze();
     // Another holder, who takes his time.
@@ -43,10 +43,21 @@ async fn a_completion_that_comes_too_late_is_refused_and_the_row_of_the_new_hold
     worker.thaw();
     worker.terminate();
     let refused = worker.wait_line("lost").await;
-    assert!(["1 stale 0", "0 stale 1"].contains(&refused.as_str()), "lost {refused}");
+    assert!(["1 stale 0", "0 stale 1"].contains(&refused.as_str()), "{chore:?}: lost {refused}");
     let after = office.queue.get(id).await.unwrap().unwrap();
-    assert_eq!(format!("{before:?}"), format!("{after:?}"));
+    assert_eq!(format!("{before:?}"), format!("{after:?}"), "{chore:?}");
     assert!(office.queue.complete(&held.lease, emq::Completion::empty()).await.unwrap().is_settled());
+}
+
+#[tokio::test]
+async fn a_completion_that_comes_too_late_is_refused_and_the_row_of_the_new_holder_untouched() {
+    is_too_late(Chore::Takes(300)).await;
+}
+
+#[tokio::test]
+async fn whatever_else_comes_too_late_is_refused_as_well() {
+    let late = |end| is_too_late(Chore::EndsAfter(300, end));
+    tokio::join!(late(End::Fails), late(End::FailsForGood), late(End::Snoozes), late(End::Discards));
 }
 
 #[tokio::test]

@@ -4,5 +4,7 @@ mod crash_loop;
 mod freeze;
 mod kill;
 mod office;
+mod phases;
+mod start_stop;
 mod terminate;
 mod twins;

@@ -34,6 +34,30 @@ pub(crate) enum Chore {
     HangsAtFirst,
     /// It takes the process down, each time.
     Aborts,
+    /// It panics in its first run, and is done at once in later ones.
+    PanicsAtFirst,
+    /// It takes so many milliseconds, and ends so.
+    EndsAfter(u64, End),
+}
+
+/// How a run ends that isn't simply done.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum End {
+    Fails,
+    FailsForGood,
+    Snoozes,
+    Discards,
+}
+
+impl End {
+    fn error(self) -> JobError {
+        match self {
+            Self::Fails => JobError::new("it failed"),
+            Self::FailsForGood => JobError::permanent("it failed for good"),
+            Self::Snoozes => JobError::snooze(Duration::from_millis(20)),
+            Self::Discards => JobError::discard("nothing to do"),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,6 +80,11 @@ impl Handler<()> for Task {
             Chore::HangsAtFirst if run == 1 => std::future::pending().await,
             Chore::HangsAtFirst => {}
             Chore::Aborts => std::process::abort(),
+            Chore::PanicsAtFirst => assert!(run > 1, "at first"),
+            Chore::EndsAfter(ms, end) => {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                return Err(end.error());
+            }
         }
         event(&format!("ends {id} {run}"));
         Ok(Completion::empty())
@@ -69,10 +98,16 @@ async fn worker_main() {
         return;
     }
     let variable = |name: &str| env::var(name).unwrap();
-    let client = Client::connect(variable("EMQ_TEST_URL")).await.unwrap();
     let ms = |name: &str, default: Duration| {
         env::var(name).map_or(default, |text| Duration::from_millis(text.parse().unwrap()))
     };
+    if env::var_os("EMQ_TEST_ABORT").is_some() {
+        // As if it were built with `panic = "abort"`.
+        std::panic::set_hook(Box::new(|_| std::process::abort()));
+    }
+    let client = Client::connect(variable("EMQ_TEST_URL")).await.unwrap();
+    event("connected");
+    tokio::time::sleep(ms("EMQ_TEST_HESITATE", Duration::ZERO)).await;
     let worker = Worker::builder(&client)
         .register::<Task>()
         .queue(variable("EMQ_TEST_QUEUE"))
@@ -104,7 +139,7 @@ impl Office {
         Self::on(support::server().await, label).await
     }
 
-    async fn on(server: &Server, label: &str) -> Self {
+    pub(crate) async fn on(server: &Server, label: &str) -> Self {
         let client = Client::connect(server.url()).await.unwrap();
         Self { queue: client.queue(queue_name(label)).unwrap(), url: server.url() }
     }
@@ -115,10 +150,17 @@ impl Office {
     }
 
     pub(crate) async fn worker_with(&self, more: &[(&str, &str)]) -> Child {
+        let mut worker = self.worker_that_connects(more).await;
+        worker.wait_line("ready").await;
+        worker
+    }
+
+    /// Starts a worker process and waits until its client is connected.
+    pub(crate) async fn worker_that_connects(&self, more: &[(&str, &str)]) -> Child {
         let mut variables = vec![("EMQ_TEST_URL", self.url.as_str()), ("EMQ_TEST_QUEUE", self.queue.name().as_str())];
         variables.extend(more);
         let mut worker = child("office::worker_main", &variables);
-        worker.wait_line("ready").await;
+        worker.wait_line("connected").await;
         worker
     }
 

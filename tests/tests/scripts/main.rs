@@ -28,6 +28,7 @@ mod many;
 mod order;
 mod out_of_memory;
 mod read_only;
+mod tampered;
 mod times;
 
 mod scene;

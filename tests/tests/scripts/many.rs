@@ -1,9 +1,11 @@
 //! Twenty thousand at once, and the edge of a batch.
 
 use emq::{Client, Completion, Draft, Keep, Lease, Place};
+use support::Server;
 
 use crate::scene::{LEASE, MINUTE, Scene, Work, scene};
 
+/// Who leaves some of them behind has a server of its own: a dump looks through all of one.
 const MANY: usize = 20_000;
 
 async fn enqueue(client: &Client, scene: &Scene, count: usize, delayed: bool) -> Vec<emq::JobId> {
@@ -82,6 +84,69 @@ async fn twenty_thousand_jobs_go_through_every_place() {
     assert_eq!(forgotten, MANY as u64);
     scene.command("DEL @claims @marker @metrics:failed").await;
     assert!(scene.dump().await.is_empty(), "nothing is left behind");
+}
+
+#[tokio::test]
+async fn twenty_thousand_ids_without_a_job_are_dropped_with_a_count_from_every_place() {
+    let server = Server::start().await;
+    let mut scene = Scene::on(&server, "many").await;
+    let queue = scene.queue.clone();
+    let script = "for n = 1, tonumber(ARGV[1]) do redis.call('ZADD', KEYS[1], 1, string.format('JOB%011d', n)) end \
+                  return redis.call('ZCARD', KEYS[1])";
+    for set in ["pending", "active", "schedule", "dead"] {
+        let key = format!("emq:{{{}}}:{set}", queue.name());
+        let count = scene.raw.command(&["EVAL", script, "1", &key, &MANY.to_string()]).await.int();
+        assert_eq!(count, MANY as i64);
+    }
+    let waiting = scene.enqueue_as(Draft::of(Work { n: 0 }).priority(i32::MAX)).await;
+    let mut dropped = [0; 3];
+    loop {
+        let reaped = queue.reap(Some(1)).await.unwrap();
+        dropped[0] += reaped.dropped;
+        if !reaped.more {
+            break;
+        }
+    }
+    loop {
+        let promoted = queue.promote().await.unwrap();
+        dropped[1] += promoted.dropped;
+        if promoted.next_due.is_none() {
+            break;
+        }
+    }
+    let mut claimer = scene.claimer();
+    let job = loop {
+        let batch = claimer.claim(1_000).await.unwrap();
+        dropped[2] += batch.dropped;
+        if let Some(job) = batch.jobs.first() {
+            break job.lease;
+        }
+        assert!(batch.more, "the last one waits behind them");
+    };
+    assert_eq!((job.id(), dropped), (waiting, [MANY as u64; 3]));
+    while queue.trim(Keep { count: 0, ..Keep::default() }).await.unwrap().more {}
+    assert_eq!(queue.counts().await.unwrap().dead, 0);
+}
+
+#[tokio::test]
+async fn twenty_thousand_leases_that_ran_out_at_once_are_all_recovered() {
+    let server = Server::start().await;
+    let mut scene = Scene::on(&server, "many").await;
+    let (client, queue) = (scene.client.clone(), scene.queue.clone());
+    enqueue(&client, &scene, MANY, false).await;
+    let mut claimer = scene.claimer();
+    while claimer.claim(1_000).await.unwrap().more {}
+    rescore(&mut scene, "active", "1").await;
+    let mut recovered = 0;
+    loop {
+        let reaped = queue.reap(Some(3)).await.unwrap();
+        recovered += reaped.recovered.len();
+        if !reaped.more {
+            break;
+        }
+    }
+    let counts = queue.counts().await.unwrap();
+    assert_eq!((recovered, counts.pending, counts.active, counts.dead), (MANY, MANY as u64, 0, 0));
 }
 
 #[tokio::test]

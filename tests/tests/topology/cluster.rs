@@ -1,45 +1,81 @@
-use emq::{Client, Draft};
-use support::{Raw, Server};
+use std::time::Duration;
+
+use emq::{Client, Draft, Queue};
+use support::{Raw, Server, queue_name, server::Builder};
 
 use crate::jobs::{Count, Counter, start};
 
 /// Three primaries that share the slots.
-async fn cluster() -> Vec<Server> {
+pub(crate) async fn cluster() -> Vec<Server> {
     let mut nodes = Vec::new();
     for _ in 0..3 {
-        let node = Server::builder().config("cluster-enabled", "yes").config("cluster-node-timeout", "2000");
-        nodes.push(node.start().await);
+        nodes.push(node().start().await);
     }
-    let mut first = Raw::connect(&nodes[0]).await;
     for (n, node) in nodes.iter().enumerate() {
-        let mut raw = Raw::connect(node).await;
         let (from, to) = (n * 5461, if n == 2 { 16_383 } else { (n + 1) * 5461 - 1 });
         let slots: Vec<String> = (from..=to).map(|slot| slot.to_string()).collect();
         let mut command = vec!["CLUSTER", "ADDSLOTS"];
         command.extend(slots.iter().map(String::as_str));
-        assert!(!raw.command(&command).await.is_error());
-        first.line(&format!("CLUSTER MEET 127.0.0.1 {}", node.port())).await;
+        assert!(!Raw::connect(node).await.command(&command).await.is_error());
+        meet(&nodes[0], node).await;
     }
-    for node in &nodes {
-        let mut raw = Raw::connect(node).await;
-        // Nothing announces that a cluster has formed: it has to be asked.
-        while !is_formed(&mut raw).await {
-            tokio::task::yield_now().await;
-        }
-    }
+    formed(&nodes).await;
     nodes
 }
 
-async fn is_formed(raw: &mut Raw) -> bool {
+/// A node of a cluster, which keeps its data.
+pub(crate) fn node() -> Builder {
+    let node = Server::builder().append_only(true).config("appendfsync", "always").config("cluster-enabled", "yes");
+    node.config("cluster-node-timeout", "2000").config("cluster-replica-validity-factor", "0")
+}
+
+pub(crate) async fn meet(first: &Server, node: &Server) {
+    Raw::connect(first).await.line(&format!("CLUSTER MEET 127.0.0.1 {}", node.port())).await;
+}
+
+/// A queue whose slot a node had when the cluster was made.
+pub(crate) async fn queue_at(client: &Client, nodes: &[Server], at: usize) -> Queue {
+    loop {
+        let queue = client.queue(queue_name("placed")).unwrap();
+        if owner(nodes, &queue).await.1 == at {
+            return queue;
+        }
+    }
+}
+
+/// Waits until every node knows every other.
+pub(crate) async fn formed(nodes: &[Server]) {
+    for node in nodes {
+        let mut raw = Raw::connect(node).await;
+        // Nothing announces that a cluster has formed: it has to be asked.
+        while !is_formed(&mut raw, nodes.len()).await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// The address of a cluster.
+pub(crate) fn url(nodes: &[Server]) -> String {
+    format!("redis-cluster://127.0.0.1:{}", nodes[0].port())
+}
+
+/// The slot of a queue, and which node had it when the cluster was made.
+pub(crate) async fn owner(nodes: &[Server], queue: &Queue) -> (i64, usize) {
+    let key = format!("CLUSTER KEYSLOT emq:{{{}}}:pending", queue.name());
+    let slot = Raw::connect(&nodes[0]).await.line(&key).await.int();
+    (slot, (slot / 5461).min(2) as usize)
+}
+
+async fn is_formed(raw: &mut Raw, nodes: usize) -> bool {
     let info = raw.command(&["CLUSTER", "INFO"]).await.text().to_owned();
-    info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3") && info.contains("cluster_size:3")
+    let knows = info.contains(&format!("cluster_known_nodes:{nodes}\r"));
+    knows && info.contains("cluster_state:ok") && info.contains("cluster_size:3")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn queues_in_every_slot_of_a_cluster_are_served_by_one_worker() {
     let nodes = cluster().await;
-    let url = format!("redis-cluster://127.0.0.1:{}", nodes[0].port());
-    let client = Client::connect(url).await.unwrap();
+    let client = Client::connect(url(&nodes)).await.unwrap();
     let queues: Vec<String> = (0..6).map(|n| format!("cluster-{n}")).collect();
     let counter = Counter::default();
     let worker = start(&client, &counter, &queues);
@@ -60,13 +96,10 @@ async fn queues_in_every_slot_of_a_cluster_are_served_by_one_worker() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slot_that_has_moved_is_followed() {
     let nodes = cluster().await;
-    let url = format!("redis-cluster://127.0.0.1:{}", nodes[0].port());
-    let client = Client::connect(url).await.unwrap();
+    let client = Client::connect(url(&nodes)).await.unwrap();
     let queue = client.queue("moving").unwrap();
 
-    let mut first = Raw::connect(&nodes[0]).await;
-    let slot = first.command(&["CLUSTER", "KEYSLOT", "emq:{moving}:pending"]).await.int();
-    let owner = (slot / 5461).min(2) as usize;
+    let (slot, owner) = owner(&nodes, &queue).await;
     let target = (owner + 1) % 3;
     let target_id = Raw::connect(&nodes[target]).await.command(&["CLUSTER", "MYID"]).await.text().to_owned();
     // An empty slot can be given away without moving keys.

@@ -1,6 +1,9 @@
 //! Every kind of server that a URL can name: a cluster, a primary behind Sentinel, TLS.
 
 mod cluster;
+mod failover;
 mod jobs;
+mod load;
+mod resharding;
 mod sentinel;
 mod tls;

@@ -10,7 +10,7 @@ use std::{
 
 use emq::{Completion, JobContext};
 
-use crate::errand::{Brief, Does, Place, is_claim, ms, start, telling};
+use crate::errand::{Brief, Does, Place, ms, start, telling};
 
 /// A handler that counts its runs and takes so long.
 fn takes(runs: &Arc<AtomicU64>, time: Duration) -> Does {
@@ -166,7 +166,7 @@ async fn a_claim_that_took_longer_than_the_lease_is_no_stall() {
         std::future::ready(Ok(Completion::empty()))
     });
     // The claims don't get through, and are repeated for longer than the lease.
-    proxy.cut_request(is_claim, When::Every(1));
+    proxy.cut_request(crate::errand::is_claim, When::Every(1));
     let worker = start(place.worker(does).lease(ms(500)).beat(ms(60_000)).max_stalled(1));
     proxy.wait_cuts(1).await;
     near.enqueue(crate::errand::Errand { n: 7 }).await.unwrap();

@@ -3,13 +3,14 @@
 use std::panic::panic_any;
 
 use emq::{
-    BoxError, Completion, JobState,
+    BoxError, Completion, IntoOutcome as _, JobError, JobState,
     layer::{Delivery, JobService},
 };
 use tower::{Service as _, layer::layer_fn, service_fn};
 
 use crate::errand::{Does, Errand, Place, Result, is_done, start};
 
+#[derive(Debug)]
 struct PanicsOnDrop;
 
 impl Drop for PanicsOnDrop {
@@ -103,6 +104,77 @@ async fn an_error_that_panics_when_it_is_shown_is_a_failure_of_its_job() {
     impl std::error::Error for Spiteful {}
     let failed = panics(|| Err(emq::JobError::new(Spiteful))).await;
     assert_eq!(failed, "the job panicked: in its text");
+}
+
+/// It panics wherever user code is called for what a run answers.
+#[derive(Debug)]
+struct Spiteful;
+
+impl serde::Serialize for Spiteful {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+        panic!("in its encoding")
+    }
+}
+
+impl From<Spiteful> for JobError {
+    fn from(_: Spiteful) -> Self {
+        panic!("in its conversion")
+    }
+}
+
+/// An error that panics when it is dropped.
+#[derive(Debug)]
+struct Bomb(PanicsOnDrop);
+
+impl std::fmt::Display for Bomb {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a bomb")
+    }
+}
+
+impl std::error::Error for Bomb {}
+
+#[tokio::test]
+async fn a_result_that_panics_when_it_is_encoded_is_a_failure_of_its_job() {
+    assert_eq!(panics(|| Completion::of(&Spiteful)).await, "the job panicked: in its encoding");
+    assert_eq!(panics(|| Ok::<_, JobError>(Spiteful).into_outcome()).await, "the job panicked: in its encoding");
+}
+
+#[tokio::test]
+async fn an_error_that_panics_when_it_is_converted_or_dropped_is_a_failure_of_its_job() {
+    assert_eq!(panics(|| Err::<(), _>(Spiteful).into_outcome()).await, "the job panicked: in its conversion");
+    let errors: [fn(Bomb) -> JobError; 2] = [JobError::new, JobError::permanent];
+    for error in errors {
+        let failed = panics(move || Err(error(Bomb(PanicsOnDrop)))).await;
+        assert!(["a bomb", "the job panicked: in drop"].contains(&failed.as_str()), "{failed}");
+    }
+}
+
+#[tokio::test]
+async fn a_payload_that_panics_when_it_is_decoded_is_a_failure_of_its_job() {
+    #[derive(serde::Serialize)]
+    struct Trap {}
+    impl<'de> serde::Deserialize<'de> for Trap {
+        fn deserialize<D: serde::Deserializer<'de>>(_: D) -> std::result::Result<Self, D::Error> {
+            panic!("in its decoding")
+        }
+    }
+    impl emq::Job for Trap {
+        const NAME: &'static str = "trap";
+    }
+    impl emq::Handler<Does> for Trap {
+        async fn run(self, _: emq::inject::Scope<Does>) -> Result {
+            Ok(Completion::empty())
+        }
+    }
+    let place = Place::shared("panic").await;
+    let worker = start(place.worker(is_done()).register::<Trap>());
+    let id = place.queue.enqueue(Trap {}).max_attempts(1).await.unwrap().id();
+    place.until(async || place.queue.state(id).await.unwrap() == Some(JobState::Dead)).await;
+    assert_eq!(place.field(id, "last_error").await.unwrap(), "the job panicked: in its decoding");
+    place.errand(1).await.unwrap();
+    place.completed(1).await;
+    worker.stop().await;
 }
 
 #[tokio::test]

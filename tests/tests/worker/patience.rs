@@ -112,6 +112,7 @@ async fn a_worker_that_may_run_no_script_is_neither_busy_nor_loud_and_ends_when_
     raw.command(&["ACL", "SETUSER", "default", "+eval", "+evalsha"]).await;
     place.errand(1).await.unwrap();
     assert_eq!(told.next().await, 1);
+    place.completed(2).await;
     raw.command(&["ACL", "SETUSER", "default", "-eval", "-evalsha"]).await;
     let stop = Instant::now();
     worker.stop().await;

@@ -11,7 +11,7 @@ use support::{
     proxy::{Command, When},
 };
 
-use crate::errand::{Does, Errand, Place, hangs, is_claim, is_done, ms, start, telling, tells};
+use crate::errand::{Does, Errand, Place, hangs, is_done, ms, start, telling, tells};
 
 /// How many connections the server has, but for the one that asks.
 async fn connections(raw: &mut Raw) -> usize {
@@ -300,7 +300,7 @@ async fn a_claim_that_is_under_way_when_the_worker_stops_leaves_no_job_behind() 
         let (tell, mut held) = telling();
         let broken_line = Arc::downgrade(&proxy);
         let holds = move |command: &Command| {
-            if is_claim(command) {
+            if crate::errand::is_claim(command) {
                 broken_line.upgrade().unwrap().hold();
                 tell.tell(());
             }

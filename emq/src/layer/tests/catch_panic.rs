@@ -106,6 +106,24 @@ async fn a_panic_while_a_finished_run_is_dropped_fails_it() {
 }
 
 #[tokio::test]
+async fn a_run_that_had_failed_keeps_its_error_whatever_its_drop_does() {
+    struct FailsAndPanics;
+    impl Future for FailsAndPanics {
+        type Output = Result<Completion, BoxError>;
+
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+            Poll::Ready(Err("no such student".into()))
+        }
+    }
+    impl Drop for FailsAndPanics {
+        fn drop(&mut self) {
+            panic!("in drop");
+        }
+    }
+    assert_eq!(error_of(|| FailsAndPanics).await, "no such student");
+}
+
+#[tokio::test]
 async fn a_panic_while_an_unfinished_run_is_dropped_goes_no_further() {
     let mut service = CatchPanicLayer::new().layer(service_fn(|_: Delivery| PanicsOnDrop { ready: false }));
     let mut run = task::spawn(service.ready().await.unwrap().call(delivery()));

@@ -24,6 +24,13 @@ async fn what_retry_declined_is_dead_and_the_rest_passes() {
     assert_eq!(outcome, Ok(Outcome::Discard { why: "gone".into() }));
 }
 
+#[test]
+fn what_was_declined_tells_its_cause() {
+    let declined = Declined::new(JobError::permanent("no such one"));
+    assert_eq!(std::error::Error::source(&declined).unwrap().to_string(), "no such one");
+    assert_eq!(declined.to_string(), "not to be retried: no such one");
+}
+
 #[tokio::test]
 async fn an_error_that_panics_when_it_is_looked_at_is_dead_all_the_same() {
     #[derive(Debug, thiserror::Error)]

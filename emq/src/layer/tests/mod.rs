@@ -2,6 +2,7 @@
 
 mod catch_panic;
 mod dead_letter;
+mod delivery;
 mod handler;
 mod retry;
 mod route;

@@ -51,6 +51,30 @@ async fn all_jobs_of_a_queue_go_into_one_call_per_beat() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_due_in_more_than_half_a_beat_isnt_renewed_along() {
+    let server = Server::that_renews();
+    let keeper = server.keeper();
+    let _first = keeper.keep(&delivery());
+    sleep(6 * SECOND).await;
+    let _second = keeper.keep(&delivery());
+    sleep(11 * SECOND).await;
+    let calls: Vec<_> = server.calls().iter().map(|call| (call.at.as_secs(), call.jobs)).collect();
+    assert_eq!(calls, [(10, 1), (16, 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_shorter_a_lease_the_sooner_it_is_asked_for_again() {
+    for (lease, at_least) in [(30 * SECOND, 2), (3 * SECOND, 8), (SECOND, 12)] {
+        let server = Server::that_is_away();
+        let keeper = server.keeper();
+        let _kept = keeper.keep(&delivery_wanting(lease));
+        sleep(12 * SECOND).await;
+        let calls = server.calls().len();
+        assert!((at_least..=at_least + 4).contains(&calls), "{lease:?}: {calls} calls");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_takes_no_more_than_the_server_allows() {
     let server = Server::that_renews();
     let keeper = server.keeper();

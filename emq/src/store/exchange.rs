@@ -1,0 +1,47 @@
+use super::{
+    ClaimCall, Settled, Store,
+    claim::{Batch, leased_until, read_batch},
+    complete::{Done, arguments, read},
+    error::CallError,
+    reply::Reply,
+    script::{Script, script},
+};
+
+pub(super) static SCRIPT: Script<14, 4> = script!("exchange",
+    uses "clock", "guard", "waiting", "lanes", "fence", "ending", "complete", "turns", "claim"
+);
+
+impl Store {
+    /// Completes jobs and claims others in one call.
+    pub(crate) async fn exchange(
+        &self,
+        jobs: &[Done],
+        claim: &ClaimCall<'_>,
+    ) -> Result<(Vec<Settled>, Batch), CallError> {
+        let keys = &self.keys;
+        let call = SCRIPT.with_more(
+            [
+                keys.rows.clone(),
+                keys.pending.clone(),
+                keys.active.clone(),
+                keys.schedule.clone(),
+                keys.dead.clone(),
+                keys.done.clone(),
+                keys.marker.clone(),
+                keys.meta.clone(),
+                keys.claims.clone(),
+                keys.deduplication.clone(),
+                keys.completed.clone(),
+                keys.failed.clone(),
+                keys.events.clone(),
+                keys.root.clone(),
+            ],
+            claim.arguments(),
+            arguments(jobs),
+        );
+        let leased_until = leased_until(claim);
+        let mut reply = Reply::list("exchange", self.connection.call(call).await?.value)?;
+        let settled = read(&mut reply.list_part()?, jobs.len())?;
+        Ok((settled, read_batch(&mut reply, claim, leased_until)?))
+    }
+}

@@ -1,0 +1,137 @@
+-- Moves waiting jobs to the active set under a lease; answers what `claim` answers. What is claimed is gathered first and
+-- written afterwards, so that what raises in between has taken nothing.
+local function claim(queue, n, lease, worker, request)
+  local exact = clock()
+  local time = math.floor(exact)
+  local deadline = time + lease
+
+  local function read(id)
+    return read_row(queue.rows, id, 'payload', 'name', 'failures', 'stalled', 'max_attempts', 'headers', 'group', 'reaped',
+      'settled', 'expires', 'did')
+  end
+
+  local jobs, expired, dropped = {}, {}, 0
+  local function hand(id, token, row)
+    jobs[#jobs + 1] = { id, token, row[2] or '', row[3], row[4], row[5], row[6], row[7], row[8] }
+  end
+
+  check_sets(queue.active, queue.schedule, queue.root .. 'held')
+  local settings = redis.call('HMGET', queue.meta, 'paused', 'held', 'concurrency', 'rate', 'turn')
+  local note = redis.call('HGET', queue.claims, worker)
+  local room, rate = allowed(settings[4], exact)
+  local resumes = tonumber(settings[2])
+  if settings[1] or resumes and resumes > exact then room = 0 end
+  if settings[3] then room = math.min(room, count(settings[3]) - redis.call('ZCARD', queue.active)) end
+
+  local taken, lines = {}, {}
+  local left_to_look = math.max(n, 100)
+  local function take(line, want)
+    local got = 0
+    while got < want and left_to_look > 0 do
+      local page = math.min(want - got, left_to_look)
+      local ids = redis.call('ZRANGE', line.place, line.from, line.from + page - 1)
+      if #ids == 0 then break end
+      if not line.ids then
+        lines[#lines + 1], line.ids, line.got = line, {}, 0
+      end
+      line.from = line.from + #ids
+      left_to_look = left_to_look - #ids
+      for _, id in ipairs(ids) do
+        local row = read(id)
+        line.ids[#line.ids + 1] = id
+        if not row then
+          dropped = dropped + 1
+        elseif row[11] and count(row[1]) == 0 and count(row[11]) <= time then
+          expired[#expired + 1] = { id = id, key = row[12] }
+        else
+          local token = string.format('%.0f', count(row[1]) + 1)
+          taken[#taken + 1] = { id = id, token = token, row = row, lane = line.name or row[8] ~= '' and row[8] }
+          got, line.got = got + 1, line.got + 1
+        end
+      end
+    end
+    return got
+  end
+
+  -- The reply of this very request was lost: what it took is still the worker's, under a lease that begins again.
+  local function again()
+    for id, token in string.gmatch(note, '|([^|:]+):([^|]+)') do
+      local row = read(id)
+      if row and row[1] == token and redis.call('ZSCORE', queue.active, id) then
+        redis.call('ZREM', queue.active, id)
+        redis.call('ZADD', queue.active, deadline, id)
+        hand(id, token, row)
+      end
+    end
+  end
+
+  local function lease_out()
+    local running, leases, slots, mine = {}, {}, {}, { request, string.format('%.0f', time) }
+    for _, job in ipairs(taken) do
+      local key = queue.rows .. job.id
+      redis.call('HSET', key, 'state', 'active', 'attempts', job.token, 'worker', worker)
+      if job.row[9] or job.row[10] then redis.call('HDEL', key, 'reaped', 'settled') end
+      leases[#leases + 1] = deadline
+      leases[#leases + 1] = job.id
+      if job.lane then
+        slots[#slots + 1] = job.id
+        slots[#slots + 1] = job.lane
+        running[job.lane] = (running[job.lane] or 0) + 1
+      end
+      mine[#mine + 1] = job.id .. ':' .. job.token
+      hand(job.id, job.token, job.row)
+    end
+    redis.call('ZADD', queue.active, unpack(leases))
+    if #slots > 0 then redis.call('HSET', queue.root .. 'slots', unpack(slots)) end
+    for lane, jobs_of_it in pairs(running) do redis.pcall('HINCRBY', queue.root .. 'gactive', lane, jobs_of_it) end
+    redis.call('HSET', queue.claims, worker, table.concat(mine, '|'))
+    if rate then redis.call('HSET', queue.meta, 'rate', (spend(rate, #taken))) end
+  end
+
+  local function claim_new()
+    local lanes, length = window(queue.root, n, exact), redis.call('LLEN', queue.root .. 'ring')
+    local fetched = #lanes
+    local turns = in_turn(lanes, length, { place = queue.pending, from = 0 }, math.min(n, room), settings[5], take)
+    if #expired > 0 then check_sets(queue.dead) end
+    for _, line in ipairs(lines) do redis.call('ZREM', line.place, unpack(line.ids)) end
+    if fetched > 0 then
+      turn_ring(queue.root, lanes, fetched, turns, time)
+      redis.call('HSET', queue.meta, 'turn', turn_text(turns, lanes))
+    end
+    if #taken > 0 then lease_out() end
+    for _, job in ipairs(expired) do
+      redis.call('HSET', queue.rows .. job.id, 'state', 'dead', 'last_error', 'expired')
+      to_dead(queue.dead, queue.keys, queue.failed, queue.events, job.id, job.key, time)
+    end
+    room = room - #taken
+  end
+
+  if note and string.sub(note, 1, #request + 1) == request .. '|' then
+    again()
+  elseif room > 0 then
+    claim_new()
+  end
+
+  local more = 0
+  if room > 0 and redis.call('ZCARD', queue.pending) + redis.call('LLEN', queue.root .. 'ring') > 0 then
+    more = 1
+    wake(queue.marker)
+  end
+
+  local next_event = -1
+  local function expect(at)
+    local ms = math.max(0, math.ceil(at - exact))
+    if next_event < 0 or ms < next_event then next_event = ms end
+  end
+  for _, set in ipairs({ queue.schedule, queue.active, queue.root .. 'held' }) do
+    local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
+    if head[2] then expect(tonumber(head[2])) end
+  end
+  if resumes and resumes > exact then expect(resumes) end
+  if rate and room <= 0 then
+    local _, next_start = spend(rate, #taken)
+    if next_start > exact then expect(next_start) end
+  end
+
+  return { request, more, next_event, dropped, #expired, unpack(jobs) }
+end

@@ -1,0 +1,51 @@
+-- Ends jobs as done whose tokens hold them, and answers a word for each. All are checked first; what can be written for all
+-- of them at once is.
+--
+-- The score in `done` is in whole ms. Its fraction is made from the token, for there is no row any more that could tell
+-- the completion that comes again from one of a worker that had lost the job.
+local function complete(queue, jobs)
+  local time = now()
+
+  -- Never 0, which is what the markers have that aren't of a completion; 10 bits are exact beside the ms.
+  local function mark(token)
+    return (count(token) % 1023 + 1) / 1024
+  end
+
+  local replies, accepted, seen, active_ids, markers = {}, {}, {}, {}, {}
+  local function check(job)
+    local held, refusal = fence(queue.rows .. job.id, queue.active, job.id, job.token)
+    if held and seen[job.id] then return 'DONE' end
+    if held then
+      seen[job.id], accepted[#accepted + 1], held.result, held.retention = true, held, job.result, job.retention
+      if held.where == 'active' then active_ids[#active_ids + 1] = job.id end
+      markers[#markers + 1] = time + job.retention + mark(job.token)
+      markers[#markers + 1] = job.id
+      return 'OK'
+    end
+    local remembered = refusal == 'GONE' and tonumber(redis.call('ZSCORE', queue.done, job.id))
+    if remembered then return remembered % 1 == mark(job.token) and 'DONE' or 'STALE' end
+    return refusal
+  end
+
+  check_sets(queue.done)
+  for i, job in ipairs(jobs) do replies[i] = check(job) end
+  if #accepted == 0 then return replies end
+
+  if #active_ids > 0 then redis.call('ZREM', queue.active, unpack(active_ids)) end
+  for _, job in ipairs(accepted) do
+    local row = queue.rows .. job.id
+    if job.where == 'active' then
+      free_slot(queue.root, queue.marker, job.id, job.lane)
+    else
+      leave_line(queue.pending, queue.root, job.id, job.lane)
+    end
+    redis.call('DEL', row, row .. ':logs')
+    release_key(queue.keys, job.key, job.id)
+    if job.result ~= '' then redis.call('SET', row .. ':result', job.result, 'PX', job.retention) end
+  end
+  left_active(queue.root, queue.marker)
+  redis.call('ZADD', queue.done, unpack(markers))
+  add(queue.completed, 'count', #accepted)
+  for _, job in ipairs(accepted) do publish(queue.events, 'completed', job.id) end
+  return replies
+end
