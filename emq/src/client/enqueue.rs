@@ -349,7 +349,7 @@ mod tests {
     fn a_duplicate_by_its_key_names_the_job_that_was_there_first() {
         let (id, first) = (Minted::next(0).0, Minted::next(0).0);
         for (minted, repeated) in [(true, false), (true, true), (false, false)] {
-            let outcome = read(&item(id), minted, None, &duplicate(first, None, repeated), 0, None);
+            let outcome = read(&item(id), minted, None, &duplicate(first, None, repeated), None, 0);
             let Outcome::Ended(Ok(ticket)) = outcome else { panic!("an error") };
             assert_eq!((ticket.id(), ticket.outcome()), (first, Admission::Duplicate(first)));
         }
