@@ -9,8 +9,8 @@ use crate::errand::{Place, is_done, ms, start};
 /// A script as a release before this one may have had it.
 struct Text {
     text: String,
-    /// Names and patterns, from the header.
-    keys: Vec<(String, String)>,
+    /// Their patterns, from the header.
+    keys: Vec<String>,
 }
 
 impl Text {
@@ -21,19 +21,15 @@ impl Text {
         let body = read(name);
         let uses = body.lines().find_map(|line| line.strip_prefix("-- uses ")).unwrap();
         let snippets: String = uses.split(", ").map(read).collect();
-        let key = |line: &str| {
-            let mut words = line.strip_prefix("-- KEYS[")?.split_whitespace().skip(1).map(str::to_owned);
-            words.next().zip(words.next())
-        };
+        let key = |line: &str| line.strip_prefix("-- KEYS[")?.split_whitespace().nth(2).map(str::to_owned);
         let keys = body.lines().filter_map(key).collect();
         Self { text: format!("local of_the_release_before = true\n{snippets}{body}"), keys }
     }
 
-    /// Its keys for one job. What is left in angle brackets is appended by the script.
-    fn keys<'a>(&'a self, queue: &'a str, id: &'a str) -> impl Iterator<Item = String> + 'a {
-        self.keys.iter().map(move |(name, pattern)| {
+    /// Its keys. What stands in angle brackets is appended by the script.
+    fn keys<'a>(&'a self, queue: &'a str) -> impl Iterator<Item = String> + 'a {
+        self.keys.iter().map(move |pattern| {
             let key = pattern.replace("{q}", &format!("{{{queue}}}"));
-            let key = if name == "rows" { key } else { key.replace("<id>", id) };
             key.split('<').next().unwrap_or_default().to_owned()
         })
     }
@@ -48,9 +44,9 @@ struct Older {
 }
 
 impl Older {
-    async fn call(raw: &mut Raw, text: &Text, queue: &str, id: &str, args: &[&str]) -> Reply {
+    async fn call(raw: &mut Raw, text: &Text, queue: &str, args: &[&str]) -> Reply {
         let mut command = vec!["EVAL".to_owned(), text.text.clone(), text.keys.len().to_string()];
-        command.extend(text.keys(queue, id));
+        command.extend(text.keys(queue));
         command.extend(args.iter().map(ToString::to_string));
         let reply = raw.command(&command).await;
         assert!(!reply.is_error(), "{reply}");
@@ -60,17 +56,19 @@ impl Older {
     /// Claims up to three jobs and completes them; answers how many.
     async fn round(&mut self, request: u64) -> u64 {
         let Self { raw, queue, claim, complete } = self;
-        let claimed = Self::call(raw, claim, queue, "", &["3", "20000", "older", &request.to_string()]).await;
-        let mut completed = 0;
+        let claimed = Self::call(raw, claim, queue, &["3", "20000", "older", &request.to_string()]).await;
+        let mut jobs = Vec::new();
         for part in claimed.items() {
             if let Reply::Array(job) = part {
-                let (id, token) = (job[0].text(), job[1].text());
-                let answer = Self::call(raw, complete, queue, id, &[id, token, "3600000", ""]).await;
-                assert_eq!(answer.text(), "OK");
-                completed += 1;
+                jobs.extend([job[0].text(), job[1].text(), "3600000", ""]);
             }
         }
-        completed
+        if jobs.is_empty() {
+            return 0;
+        }
+        let answers = Self::call(raw, complete, queue, &jobs).await;
+        assert!(answers.items().iter().all(|answer| answer.text() == "OK"), "{answers}");
+        answers.items().len() as u64
     }
 }
 
