@@ -19,7 +19,7 @@
 --
 -- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, or a limit ends, or
 -- -1; how many ids without a row were dropped; how many jobs had expired; then per job its id, token, payload, name,
--- failures, stalled, max_attempts, headers, group.
+-- and, unless all of them are missing, failures, stalled, max_attempts, headers, group.
 --
 -- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/ending, lib/turns, lib/claim
 

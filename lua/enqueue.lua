@@ -56,6 +56,9 @@ local function already_here(job)
   return type(holder) == 'string' and read_row(rows, holder) and 'DUPLICATE ' .. holder .. ' '
 end
 
+-- Those for the flat line, score and id, which are put there together at the end.
+local waiting = {}
+
 local function admit(job)
   local row = { 'state', 'pending', 'attempts', '0', 'payload', job.payload, unpack(job.fields) }
   local function also(field, value)
@@ -77,6 +80,9 @@ local function admit(job)
   if job.did then redis.call('SET', keys .. job.did, job.id) end
   if due > time then
     to_schedule(schedule, marker, job.id, due)
+  elseif not job.group then
+    waiting[#waiting + 1] = score_of(job.priority)
+    waiting[#waiting + 1] = job.id
   else
     to_waiting(pending, root, marker, job.id, job.priority, job.group)
   end
@@ -87,5 +93,9 @@ check_sets(pending, schedule)
 local replies = {}
 for i, job in ipairs(jobs) do
   replies[i] = already_here(job) or admit(job)
+end
+if #waiting > 0 then
+  redis.call('ZADD', pending, unpack(waiting))
+  wake(marker)
 end
 return replies

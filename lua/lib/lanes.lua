@@ -35,13 +35,17 @@ local function offer(root, marker, lane)
   wake(marker)
 end
 
--- Puts a job where it can be claimed, and wakes a worker; the lower priority runs first, then the older id.
-local function to_waiting(pending, root, marker, id, priority, lane)
+-- The score of a job where it waits: the lower priority runs first, then the older id.
+local function score_of(priority)
   local score = tonumber(priority)
   -- What isn't a number, NaN among it, is no priority.
-  if score ~= score then score = nil end
+  return score and score == score and score or 0
+end
+
+-- Puts a job where it can be claimed, and wakes a worker.
+local function to_waiting(pending, root, marker, id, priority, lane)
   local place = waiting_place(pending, root, lane)
-  redis.call('ZADD', place, score or 0, id)
+  redis.call('ZADD', place, score_of(priority), id)
   if place == pending then
     wake(marker)
   elseif redis.call('ZCARD', place) == 1 then

@@ -102,6 +102,14 @@ fn check_roots(name: &str, code: &str, rooted: &BTreeSet<String>) {
         if key.ends_with(".place") && is_a_place(code, "place") {
             continue;
         }
+        // Several keys at once: those that were put into a list.
+        if let Some(list) = key.strip_prefix("unpack(").and_then(|list| list.strip_suffix(')')) {
+            let appended = format!("{list}[#{list} + 1] = ");
+            let mut keys = code.split(&appended).skip(1).peekable();
+            assert!(keys.peek().is_some(), "{name}: {call:?} takes keys from nowhere");
+            assert!(keys.all(|key| root(key).is_some_and(|first| rooted.contains(first))), "{name}: {call:?}");
+            continue;
+        }
         assert!(root(key).is_some_and(|first| rooted.contains(first)), "{name}: {call:?} touches what isn't declared");
     }
 }
