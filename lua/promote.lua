@@ -15,7 +15,7 @@
 local rows, schedule, pending, marker, root = unpack(KEYS)
 local limit, time = tonumber(ARGV[1]), now()
 
-check_sets(pending)
+check_sets(pending, root .. 'held')
 -- Raises here if it isn't a list, and not after the writes.
 redis.call('LLEN', root .. 'ring')
 local ids = redis.call('ZRANGEBYSCORE', schedule, '-inf', time, 'LIMIT', 0, limit)

@@ -21,24 +21,23 @@ local function claim(queue, n, lease, worker, request)
     jobs[#jobs + 1] = job
   end
 
-  check_sets(queue.active, queue.schedule, queue.root .. 'held')
+  check_sets(queue.pending, queue.active, queue.schedule, queue.root .. 'held')
   local settings = redis.call('HMGET', queue.meta, 'paused', 'held', 'concurrency', 'rate', 'turn')
   local note = redis.call('HGET', queue.claims, worker)
   local room, rate = allowed(settings[4], exact)
   local resumes = tonumber(settings[2])
   if settings[1] or resumes and resumes > exact then room = 0 end
-  if settings[3] then room = math.min(room, count(settings[3]) - redis.call('ZCARD', queue.active)) end
+  room = math.min(room, limit_of(settings[3]) - redis.call('ZCARD', queue.active))
 
   local taken, lines = {}, {}
   local left_to_look = math.max(n, 100)
   local function take(line, want)
     local got = 0
-    while got < want and left_to_look > 0 do
-      local page = math.min(want - got, left_to_look)
-      local ids = redis.call('ZRANGE', line.place, line.from, line.from + page - 1)
-      if #ids == 0 then break end
+    line.size = line.size or length_of(line.place)
+    while got < want and line.from < line.size and left_to_look > 0 do
+      local ids = redis.call('ZRANGE', line.place, line.from, line.from + math.min(want - got, left_to_look) - 1)
       if not line.ids then
-        lines[#lines + 1], line.ids, line.got = line, {}, 0
+        lines[#lines + 1], line.ids = line, {}
       end
       line.from = line.from + #ids
       left_to_look = left_to_look - #ids
@@ -52,10 +51,11 @@ local function claim(queue, n, lease, worker, request)
         else
           local token = string.format('%.0f', count(row[1]) + 1)
           taken[#taken + 1] = { id = id, token = token, row = row, lane = line.name or row[8] ~= '' and row[8] }
-          got, line.got = got + 1, line.got + 1
+          got = got + 1
         end
       end
     end
+    line.got = line.got + got
     return got
   end
 
@@ -77,6 +77,11 @@ local function claim(queue, n, lease, worker, request)
       local key = queue.rows .. job.id
       redis.call('HSET', key, 'state', 'active', 'attempts', job.token, 'worker', worker)
       if job.row[9] or job.row[10] then redis.call('HDEL', key, 'reaped', 'settled') end
+      -- A job is of the lane in which it was found.
+      if job.lane and job.lane ~= job.row[8] then
+        redis.call('HSET', key, 'group', job.lane)
+        job.row[8] = job.lane
+      end
       leases[#leases + 1] = deadline
       leases[#leases + 1] = job.id
       if job.lane then
@@ -88,7 +93,7 @@ local function claim(queue, n, lease, worker, request)
       hand(job.id, job.token, job.row)
     end
     redis.call('ZADD', queue.active, unpack(leases))
-    if #slots > 0 then redis.call('HSET', queue.root .. 'slots', unpack(slots)) end
+    if #slots > 0 then redis.pcall('HSET', queue.root .. 'slots', unpack(slots)) end
     for lane, jobs_of_it in pairs(running) do redis.pcall('HINCRBY', queue.root .. 'gactive', lane, jobs_of_it) end
     redis.call('HSET', queue.claims, worker, table.concat(mine, '|'))
     if rate then redis.call('HSET', queue.meta, 'rate', (spend(rate, #taken))) end
@@ -97,7 +102,8 @@ local function claim(queue, n, lease, worker, request)
   local function claim_new()
     local lanes, length = window(queue.root, n, exact), redis.call('LLEN', queue.root .. 'ring')
     local fetched = #lanes
-    local turns = in_turn(lanes, length, { place = queue.pending, from = 0 }, math.min(n, room), settings[5], take)
+    local flat = { place = queue.pending, from = 0, got = 0 }
+    local turns = in_turn(lanes, length, flat, math.min(n, room), settings[5], take)
     if #expired > 0 then check_sets(queue.dead) end
     for _, line in ipairs(lines) do redis.call('ZREM', line.place, unpack(line.ids)) end
     if fetched > 0 then
@@ -133,10 +139,14 @@ local function claim(queue, n, lease, worker, request)
     local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
     if head[2] then expect(tonumber(head[2])) end
   end
+  -- Slots that are due already are looked at on the beat: it may be that no worker here can run them.
+  local after = string.format('(%.0f', time)
+  local slot = redis.pcall('ZRANGEBYSCORE', queue.root .. 'repeat', after, '(+inf', 'LIMIT', 0, 1, 'WITHSCORES')
+  if slot[2] then expect(tonumber(slot[2])) end
   if resumes and resumes > exact then expect(resumes) end
-  if rate and room <= 0 then
+  if rate and #taken >= rate.room then
     local _, next_start = spend(rate, #taken)
-    if next_start > exact then expect(next_start) end
+    expect(next_start)
   end
 
   return { request, more, next_event, dropped, #expired, unpack(jobs) }

@@ -20,11 +20,15 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::port;
 use fault::{Fate, Hole, Rule, Weather};
 
 pub use fault::{Command, When, any, named};
+
+/// Long enough for a busy machine, short enough to end a test that waits for nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running proxy; dropping it closes its connections.
 ///
@@ -155,9 +159,14 @@ impl Proxy {
     }
 
     /// Waits until a rule has struck so many requests.
+    ///
+    /// # Panics
+    ///
+    /// If it takes too long.
     pub async fn wait_cuts(&self, count: u64) {
         let mut cuts = self.shared.cuts.subscribe();
-        let reached = cuts.wait_for(|cuts| *cuts >= count).await;
+        let reached = timeout(PATIENCE, cuts.wait_for(|cuts| *cuts >= count)).await;
+        let reached = reached.unwrap_or_else(|_| panic!("{count} cuts in {PATIENCE:?}: there were {}", self.cuts()));
         reached.expect("the proxy lives");
     }
 

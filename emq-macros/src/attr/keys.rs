@@ -18,6 +18,11 @@ const KEYS: &[(&str, &str, &str)] = &[
     ),
     ("unique", "names of payload fields", "unique = (student, course)"),
     ("was", "a list of literal texts", "was = [\"mail.send\"]"),
+    ("cron", "a cron expression as a literal text", "cron = \"0 9 * * MON-FRI\""),
+    ("tz", "a time zone as a literal text", "tz = \"Europe/Berlin\""),
+    ("every", "a duration as a literal text", "every = \"10m\""),
+    ("missed", "`skip`, `once` or `backfill(n)`", "missed = once"),
+    ("overlap", "`allow`, `skip` or `wait`", "overlap = skip"),
     ("args", "a name for the payload struct", "args = SendEmail"),
     ("derive", "a list of derives", "derive(Clone, Debug)"),
     ("crate", "the path of emq", "crate = my_crate::emq"),
@@ -28,23 +33,28 @@ const HABITS: &[(&str, &str)] = &[
     ("alias", "was"),
     ("aliases", "was"),
     ("attempts", "max_attempts"),
+    ("catch_up", "missed"),
     ("deadline", "timeout"),
     ("dedup", "unique"),
+    ("interval", "every"),
     ("keep", "retention"),
     ("max_retries", "max_attempts"),
     ("payload", "args"),
     ("rename", "name"),
     ("retries", "max_attempts"),
     ("retry", "backoff"),
+    ("schedule", "cron"),
     ("struct", "args"),
+    ("timezone", "tz"),
     ("tries", "max_attempts"),
     ("ttl", "retention"),
     ("unique_by", "unique"),
     ("unique_key", "unique"),
+    ("zone", "tz"),
 ];
 
-/// Options that only a function has: they say what the generated struct is like.
-pub(super) const OF_FUNCTIONS: [&str; 2] = ["args", "derive"];
+/// Options that only a function has: they say what the generated struct is like, or when a job runs that nobody enqueues.
+pub(super) const OF_FUNCTIONS: [&str; 7] = ["args", "cron", "derive", "every", "missed", "overlap", "tz"];
 
 /// What a known key takes.
 pub(super) fn usage(key: &Ident) -> String {

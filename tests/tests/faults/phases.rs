@@ -13,9 +13,10 @@ fn is_claim(command: &Command) -> bool {
     is_about_pending && (5..16).any(|at| command.arg(at).ends_with(b":claims"))
 }
 
-/// A completion is about the row of one job, its logs and its result.
+/// A completion, alone or along with a claim, counts what is completed, and tells who listens.
 fn is_completion(command: &Command) -> bool {
-    command.name().starts_with("EVAL") && command.arg(5).ends_with(b":result")
+    let is_about = |part: &str| (3..24).any(|at| command.arg(at).ends_with(part.as_bytes()));
+    command.name().starts_with("EVAL") && is_about(":metrics:completed") && is_about(":events")
 }
 
 /// The office, and a line to it of one worker's own.

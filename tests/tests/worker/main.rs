@@ -3,6 +3,8 @@
 mod beat;
 mod claiming;
 mod clock;
+mod control;
+mod declared;
 mod deploy;
 mod errand;
 mod hostile;
@@ -11,6 +13,7 @@ mod leases;
 mod panics;
 mod patience;
 mod poison;
+mod recurring;
 mod refused;
 mod restart;
 mod retries;
