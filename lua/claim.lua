@@ -18,7 +18,7 @@
 -- ARGV[4] request   unique among the worker's claims; the same again answers with the same jobs
 --
 -- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, a limit ends, or the
--- slot of a recurring job comes, or -1; how many ids without a row were dropped; how many jobs had expired; then per job
+-- slot of a recurring job comes, or -1, also if work is left; how many ids without a row were dropped; how many jobs had expired; then per job
 -- its id, token, payload, name and, unless all of them are missing, failures, stalled, max_attempts, headers, group.
 --
 -- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending, lib/turns, lib/claim
@@ -30,4 +30,5 @@ local queue = {
   rows = rows, pending = pending, active = active, schedule = schedule, dead = dead, marker = marker, meta = meta,
   claims = claims, keys = keys, failed = failed, events = events, root = root,
 }
+check_sets(pending, active, schedule, root .. 'held')
 return claim(queue, n, lease, worker, request)

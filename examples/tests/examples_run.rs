@@ -80,6 +80,17 @@ async fn rate_limit_sends_all_and_waits_when_it_is_told_to() {
 }
 
 #[tokio::test]
+async fn recurring_runs_its_slots_and_one_beside_them() {
+    let server = TestServer::start().await.unwrap();
+    let output = timeout(PATIENCE, example("recurring", &server).arg("2").output()).await.unwrap().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("sales-report runs Some(\"report\"), next at Some("), "{text}");
+    assert!(text.contains("the report of sales: its slot was None ago\n"), "{text}");
+    assert_eq!(text.matches("tick: its slot was Some(").count(), 2, "{text}");
+}
+
+#[tokio::test]
 async fn progress_is_shown_a_result_waited_for_and_a_job_cancelled() {
     let expected = "\
 0 of 500 rows
@@ -94,17 +105,6 @@ and it is gone
 1 completed, 1 cancelled
 ";
     assert_eq!(run("progress").await, expected);
-}
-
-#[tokio::test]
-async fn recurring_runs_its_slots_and_one_beside_them() {
-    let server = TestServer::start().await.unwrap();
-    let output = timeout(PATIENCE, example("recurring", &server).arg("2").output()).await.unwrap().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("sales-report runs Some(\"report\"), next at Some("), "{text}");
-    assert!(text.contains("the report of sales: its slot was None ago\n"), "{text}");
-    assert_eq!(text.matches("tick: its slot was Some(").count(), 2, "{text}");
 }
 
 #[tokio::test]

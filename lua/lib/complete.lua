@@ -13,7 +13,7 @@ local function complete(queue, jobs)
 
   local replies, accepted, seen, active_ids, markers = {}, {}, {}, {}, {}
   local function check(job, is_active)
-    local held, refusal = fence_at(queue.rows .. job.id, queue.done, job.id, job.token, is_active)
+    local held, refusal = fence_at(queue.rows .. job.id, queue.root, job.id, job.token, is_active)
     if held and seen[job.id] then return 'DONE' end
     if held then
       seen[job.id], accepted[#accepted + 1], held.result, held.retention = true, held, job.result, job.retention

@@ -185,8 +185,22 @@ fn the_patterns_in_the_headers_are_those_of_the_keys() {
 fn patterns() -> BTreeSet<String> {
     let id: JobId = "JOB0000000Hb84".parse().expect("an id");
     let keys = Keys::of(&QueueName::new("q").expect("a name"));
-    let Keys { pending, active, schedule, dead, done, marker, meta, claims, .. } = &keys;
-    let Keys { completed, failed, events, control, recurring, .. } = &keys;
+    let Keys {
+        pending,
+        active,
+        schedule,
+        dead,
+        done,
+        marker,
+        meta,
+        claims,
+        completed,
+        failed,
+        events,
+        control,
+        recurring,
+        ..
+    } = &keys;
     let whole =
         [pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, control, recurring];
     let text = |key: &fred::types::Key| key.as_str().expect("a key is text").to_owned();

@@ -20,9 +20,9 @@ pub(super) struct Keys {
     pub(super) completed: Key,
     pub(super) failed: Key,
     pub(super) events: Key,
-    pub(super) control: Key,
     pub(super) recurring: Key,
     pub(super) records: Key,
+    pub(super) control: Key,
     pub(super) root: Key,
     prefix: String,
 }
@@ -47,9 +47,9 @@ impl Keys {
             completed: key("metrics:completed"),
             failed: key("metrics:failed"),
             events: key("events"),
-            control: key("control"),
             recurring: key("repeat"),
             records: key("repeat:"),
+            control: key("control"),
             // What belongs to lanes stands behind it: `lua/lib/lanes.lua` appends the rest.
             root: key(""),
             prefix,
