@@ -4,11 +4,10 @@
 -- KEYS[2] active   emq:{q}:active          zset    member removed
 -- KEYS[3] pending  emq:{q}:pending         zset    member removed, if the reaper had put it back
 -- KEYS[4] dead     emq:{q}:dead            zset    member added, score = time of death
--- KEYS[5] keys     emq:{q}:de:<key>        string  deduplication key deleted, if it points at this job
--- KEYS[6] failed   emq:{q}:metrics:failed  hash    count + 1
--- KEYS[7] events   emq:{q}:events          channel dead
--- KEYS[8] marker   emq:{q}:marker          zset    set if someone waited for the slot
--- KEYS[9] root     emq:{q}:<lanes>         lanes   slot freed
+-- KEYS[5] failed   emq:{q}:metrics:failed  hash    count + 1
+-- KEYS[6] events   emq:{q}:events          channel dead
+-- KEYS[7] marker   emq:{q}:marker          zset    set if someone waited for the slot
+-- KEYS[8] root     emq:{q}:<lanes>         lanes   slot freed; deduplication key freed or kept for a while, who is parked behind it goes on
 -- ARGV[1] id
 -- ARGV[2] token    fencing token
 -- ARGV[3] text     text of the failure
@@ -18,9 +17,9 @@
 -- GONE   there is no such job; nothing was written
 -- DONE   this call has been carried out before; nothing was written
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/fence, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/fence, lib/ending
 
-local row, active, pending, dead, keys, failed, events, marker, root = unpack(KEYS)
+local row, active, pending, dead, failed, events, marker, root = unpack(KEYS)
 local id, token, text = ARGV[1], ARGV[2], ARGV[3]
 local settled = 'bury ' .. token
 
@@ -32,5 +31,5 @@ take_out(job, active, pending, root, marker)
 add(row, 'failures', 1)
 redis.call('HSET', row, 'state', 'dead', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
-to_dead(dead, keys, failed, events, id, job.key, now())
+to_dead(dead, root, failed, events, id, job.key, now())
 return 'OK'

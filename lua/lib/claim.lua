@@ -7,7 +7,7 @@ local function claim(queue, n, lease, worker, request)
 
   local function read(id)
     return read_row(queue.rows, id, 'payload', 'name', 'failures', 'stalled', 'max_attempts', 'headers', 'group', 'reaped',
-      'settled', 'expires', 'did')
+      'settled', 'expires', 'did', 'unique')
   end
 
   local jobs, expired, dropped = {}, {}, 0
@@ -71,6 +71,7 @@ local function claim(queue, n, lease, worker, request)
       local key = queue.rows .. job.id
       redis.call('HSET', key, 'state', 'active', 'attempts', job.token, 'worker', worker)
       if job.row[9] or job.row[10] then redis.call('HDEL', key, 'reaped', 'settled') end
+      if job.row[13] == 'start' then free_key(queue.root, job.row[12], job.id) end
       leases[#leases + 1] = deadline
       leases[#leases + 1] = job.id
       if job.lane then
@@ -101,7 +102,7 @@ local function claim(queue, n, lease, worker, request)
     if #taken > 0 then lease_out() end
     for _, job in ipairs(expired) do
       redis.call('HSET', queue.rows .. job.id, 'state', 'dead', 'last_error', 'expired')
-      to_dead(queue.dead, queue.keys, queue.failed, queue.events, job.id, job.key, time)
+      to_dead(queue.dead, queue.root, queue.failed, queue.events, job.id, job.key, time)
     end
     room = room - #taken
   end

@@ -39,8 +39,8 @@ local function complete(queue, jobs)
     else
       leave_line(queue.pending, queue.root, job.id, job.lane)
     end
+    end_key(queue.root, job.key, job.id, time)
     redis.call('DEL', row, row .. ':logs')
-    release_key(queue.keys, job.key, job.id)
     if job.result ~= '' then redis.call('SET', row .. ':result', job.result, 'PX', job.retention) end
   end
   left_active(queue.root, queue.marker)

@@ -11,7 +11,7 @@ use super::{
     ticket::Admission,
 };
 use crate::{
-    job::{Job, JobId},
+    job::{Job, JobId, Unique},
     store::{Admit, Admitted, Durability, Item},
 };
 
@@ -100,7 +100,8 @@ impl<J: Job> Enqueue<J> {
     }
 
     /// Gives it a deduplication key, instead of the one of its type: while a job of this queue with the same key is
-    /// unfinished, another is a duplicate of it. The key is free again when the job has ended or is a dead letter.
+    /// unfinished, another is a duplicate of it. The key is free again when the job has ended or is a dead letter. A
+    /// [`Unique`] says otherwise.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
@@ -111,8 +112,8 @@ impl<J: Job> Enqueue<J> {
     /// assert_eq!(first.id(), second.id());
     /// # Ok(()) }
     /// ```
-    pub fn unique(mut self, key: impl Into<String>) -> Self {
-        self.draft = self.draft.unique(key);
+    pub fn unique(mut self, unique: impl Into<Unique>) -> Self {
+        self.draft = self.draft.unique(unique);
         self
     }
 
@@ -285,10 +286,14 @@ pub(super) fn read(
     let is_repeat = minted && admitted.repeated;
     let admission = match admit {
         Admit::Enqueued => Admission::Enqueued,
+        Admit::Parked { behind } => Admission::Parked(*behind),
+        Admit::Replaced { of } => Admission::Replaced(*of),
         Admit::Duplicate { of, .. } if *of != item.id => Admission::Duplicate(*of),
         // The first try was carried out, and only its reply was lost. If the job has ended since, its nonce is gone.
-        Admit::Duplicate { nonce: theirs, .. } if is_repeat && (theirs.is_none() || theirs.as_deref() == nonce) => {
-            Admission::Enqueued
+        Admit::Duplicate { nonce: theirs, behind, .. }
+            if is_repeat && (theirs.is_none() || theirs.as_deref() == nonce) =>
+        {
+            behind.map_or(Admission::Enqueued, Admission::Parked)
         }
         Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => return Outcome::Collided,
         Admit::Duplicate { of, .. } => Admission::Duplicate(*of),
@@ -311,7 +316,7 @@ mod tests {
             id,
             due: Due::Now,
             payload: "{}".into(),
-            deduplication_key: None,
+            unique: None,
             priority: 0,
             group: None,
             expires_in: None,
@@ -322,7 +327,7 @@ mod tests {
     }
 
     fn duplicate(of: JobId, nonce: Option<&str>, repeated: bool) -> Admitted {
-        Admitted { admits: vec![Admit::Duplicate { of, nonce: nonce.map(Into::into) }], repeated }
+        Admitted { admits: vec![Admit::Duplicate { of, nonce: nonce.map(Into::into), behind: None }], repeated }
     }
 
     #[test]

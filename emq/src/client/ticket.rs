@@ -14,6 +14,7 @@ use crate::job::JobId;
 /// match ticket.outcome() {
 ///     Admission::Enqueued => println!("{} waits", ticket.id()),
 ///     Admission::Duplicate(of) => println!("{of} is doing that already"),
+///     other => println!("{other:?}"),
 /// }
 /// # Ok(()) }
 /// ```
@@ -35,11 +36,19 @@ pub struct Ticket {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Admission {
     /// The job was new, and is in the queue now: pending, or scheduled if it was given a time.
     Enqueued,
-    /// Nothing was added: this job has the same id, or holds the same deduplication key.
+    /// Nothing was added: this job has the same id, or holds the same deduplication key. It may have ended, where the key
+    /// outlives it.
     Duplicate(JobId),
+    /// Nothing was added: this job, which has the same deduplication key and waits, does now what the new one was to do. See
+    /// [`Unique::replace_payload`](crate::Unique::replace_payload).
+    Replaced(JobId),
+    /// The job was new, and waits until this one has ended, which runs and holds its deduplication key. See
+    /// [`Unique::then_once`](crate::Unique::then_once).
+    Parked(JobId),
 }
 
 impl Ticket {
@@ -47,7 +56,7 @@ impl Ticket {
         Self { id, outcome }
     }
 
-    /// The id of the job that does the work: the new one's, or the one that this is a duplicate of.
+    /// The id of the job that does the work: the new one's, or the one that this is a duplicate of or was merged into.
     ///
     /// ```no_run
     /// # fn example(ticket: emq::Ticket) {
@@ -57,8 +66,8 @@ impl Ticket {
     #[must_use]
     pub fn id(&self) -> JobId {
         match self.outcome {
-            Admission::Enqueued => self.id,
-            Admission::Duplicate(of) => of,
+            Admission::Enqueued | Admission::Parked(_) => self.id,
+            Admission::Duplicate(of) | Admission::Replaced(of) => of,
         }
     }
 
@@ -76,7 +85,7 @@ impl Ticket {
         self.outcome
     }
 
-    /// Whether nothing was added.
+    /// Whether nothing was written: the job is there already, or another holds its key.
     ///
     /// ```no_run
     /// # fn example(ticket: emq::Ticket) {

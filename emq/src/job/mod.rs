@@ -24,8 +24,9 @@ pub use self::{
     name::{MAX_NAME_LEN, NameError, QueueName},
     options::{DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, JobOptions},
     outcome::{Completion, IntoOutcome},
+    unique::Unique,
 };
-pub(crate) use self::{error::error_text, id::Minted, name::LaneName, unique::deduplication_key};
+pub(crate) use self::{error::error_text, id::Minted, name::LaneName};
 
 /// A typed job: what a producer needs in order to enqueue it.
 ///
@@ -72,6 +73,12 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     /// answered [`Duplicate`](crate::Admission::Duplicate).
     fn unique_key(&self) -> Option<String> {
         None
+    }
+
+    /// The same with its rules, for a key that is held in another way; what [`unique_key`](Self::unique_key) says unless this
+    /// is written, too.
+    fn unique(&self) -> Option<Unique> {
+        self.unique_key().map(Unique::key)
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<7, 1> = script!("revive", uses "guard", "waiting", "lanes");
+pub(super) static SCRIPT: Script<6, 1> = script!("revive", uses "clock", "guard", "waiting", "lanes", "unique");
 
 /// What became of a revival.
 ///
@@ -38,7 +38,6 @@ impl Store {
                 keys.dead.clone(),
                 keys.pending.clone(),
                 keys.marker.clone(),
-                keys.rows.clone(),
                 keys.deduplication.clone(),
                 keys.root.clone(),
             ],

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use emq::{Claimer, Client, Completion, Draft, Extended, JobId, Keep, Lease, Queue, Removed, Revived, Settled};
+use emq::{
+    Admission, Claimer, Client, Completion, Draft, Extended, JobId, Keep, Lease, Queue, Removed, Revived, Settled,
+    Unique,
+};
 use support::proxy::{Command, When};
 use support::{Proxy, Raw, Server};
 
@@ -341,4 +344,34 @@ async fn a_call_that_was_dropped_leaves_nothing_undone() {
         }
     }
     assert_eq!((claimed, line.sound.counts().await.unwrap().active), (50, 50));
+}
+
+#[tokio::test]
+async fn an_enqueue_that_is_merged_into_a_waiting_job_is_so_once_whatever_comes_between() {
+    under_each_fault(async |line, fault| {
+        let unique = || Unique::key("k").debounce(MINUTE * 9);
+        let first = line.sound.enqueue(Work { n: 0 }).unique(unique()).delay(MINUTE).await.unwrap().id();
+        let call = line.broken.enqueue(Work { n: 1 }).unique(unique()).delay(MINUTE * 2).into_future();
+        let ticket = line.suffer(fault, call).await.unwrap();
+        assert_eq!((ticket.outcome(), ticket.id()), (Admission::Replaced(first), first), "{fault:?}");
+        assert_eq!(line.sound.counts().await.unwrap().scheduled, 1, "{fault:?}");
+        assert_eq!(line.sound.get(first).await.unwrap().unwrap().payload, r#"{"n":1}"#, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_enqueue_that_is_parked_is_so_once_and_told_behind_whom() {
+    under_each_fault(async |line, fault| {
+        let unique = || Unique::key("k").then_once();
+        let first = line.sound.enqueue(Work { n: 0 }).unique(unique()).await.unwrap().id();
+        let lease = line.sound.claimer("sound").claim(1).await.unwrap().jobs[0].lease;
+        let call = line.broken.enqueue(Work { n: 1 }).unique(unique()).into_future();
+        let ticket = line.suffer(fault, call).await.unwrap();
+        assert_eq!(ticket.outcome(), Admission::Parked(first), "{fault:?}");
+        line.sound.complete(&lease, Completion::empty()).await.unwrap();
+        let jobs = line.sound.claimer("sound").claim(9).await.unwrap().jobs;
+        assert_eq!(jobs.iter().map(|job| job.lease.id()).collect::<Vec<_>>(), [ticket.id()], "{fault:?}");
+    })
+    .await;
 }

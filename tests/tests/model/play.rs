@@ -171,6 +171,7 @@ impl Stage<'_> {
             Ok(ticket) => match ticket.outcome() {
                 Admission::Enqueued => Ok(Admitted::New),
                 Admission::Duplicate(of) => Ok(Admitted::Duplicate(self.slot(of)?)),
+                other => Err(format!("a strange outcome: {other:?}")),
             },
             Err(EnqueueError::Conflict { id }) => Ok(Admitted::Conflict(self.slot(id)?)),
             Err(error) => Err(failed(error)),

@@ -19,6 +19,7 @@ mod revive;
 mod snooze;
 mod state;
 mod trim;
+mod unique;
 
 mod bad_states;
 mod bytes;

@@ -159,7 +159,12 @@ fn lane_keys() -> BTreeSet<String> {
         for rest in code.split("root .. '").skip(1) {
             let (part, rest) = rest.split_once('\'').expect("a literal ends");
             let tail = rest.strip_prefix(" .. lane .. '").and_then(|tail| tail.split_once('\'')).map(|(tail, _)| tail);
-            keys.insert(format!("emq:{{q}}:{part}{}", tail.map_or(String::new(), |tail| format!("<group>{tail}"))));
+            let name = match part {
+                "job:" | "merged:" => "<id>".to_owned(),
+                "de:" | "next:" => "<key>".to_owned(),
+                _ => tail.map_or(String::new(), |tail| format!("<group>{tail}")),
+            };
+            keys.insert(format!("emq:{{q}}:{part}{name}"));
         }
     }
     keys.remove("emq:{q}:meta");
