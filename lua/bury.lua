@@ -7,7 +7,7 @@
 -- KEYS[5] failed   emq:{q}:metrics:failed  hash    count + 1
 -- KEYS[6] events   emq:{q}:events          channel dead
 -- KEYS[7] marker   emq:{q}:marker          zset    set if someone waited for the slot
--- KEYS[8] root     emq:{q}:<lanes>         lanes   slot freed; deduplication key freed or kept for a while, who is parked behind it goes on
+-- KEYS[8] root     emq:{q}:<lanes>         lanes   slot and deduplication key freed, or that passed on
 -- ARGV[1] id
 -- ARGV[2] token    fencing token
 -- ARGV[3] text     text of the failure

@@ -1,6 +1,6 @@
 -- claim: move waiting jobs to the active set under a lease, and hand them to a worker with their fencing tokens.
 --
--- KEYS[1] rows      emq:{q}:job:<id>        hash    attempts + 1, state, worker; reaped and settled removed
+-- KEYS[1] rows      emq:{q}:job:<id>        hash    attempts + 1, state, worker, group; reaped and settled removed
 -- KEYS[2] pending   emq:{q}:pending         zset    members removed
 -- KEYS[3] active    emq:{q}:active          zset    members added, score = end of the lease
 -- KEYS[4] schedule  emq:{q}:schedule        zset    read
@@ -10,15 +10,15 @@
 -- KEYS[8] claims    emq:{q}:claims          hash    the worker's last request and what it took
 -- KEYS[9] failed    emq:{q}:metrics:failed  hash    count + 1 for each expired
 -- KEYS[10] events   emq:{q}:events          channel dead
--- KEYS[11] root     emq:{q}:<lanes>         lanes   served in turn; slots taken, the ring turned; deduplication keys as in `lib/unique`
+-- KEYS[11] root     emq:{q}:<lanes>         lanes   served in turn; slots taken, the ring turned, deduplication keys freed
 -- ARGV[1] n         how many at most
 -- ARGV[2] lease     ms
 -- ARGV[3] worker    unique among running workers
 -- ARGV[4] request   unique among the worker's claims; the same again answers with the same jobs
 --
--- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, or a limit ends, or
--- -1; how many ids without a row were dropped; how many jobs had expired; then per job its id, token, payload, name,
--- failures, stalled, max_attempts, headers, group.
+-- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, a limit ends, or the
+-- slot of a recurring job comes, or -1; how many ids without a row were dropped; how many jobs had expired; then per job
+-- its id, token, payload, name and, unless all of them are missing, failures, stalled, max_attempts, headers, group.
 --
 -- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/turns, lib/claim
 

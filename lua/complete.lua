@@ -7,7 +7,7 @@
 -- KEYS[5] completed  emq:{q}:metrics:completed  hash    count
 -- KEYS[6] events     emq:{q}:events             channel completed
 -- KEYS[7] marker     emq:{q}:marker             zset    set if someone waited for a slot
--- KEYS[8] root       emq:{q}:<lanes>            lanes   slots freed; deduplication keys freed or kept for a while, who is parked behind them goes on
+-- KEYS[8] root       emq:{q}:<lanes>            lanes   slots and deduplication keys freed, or those passed on
 -- ARGV[1..] per job, at most 250: id; fencing token; retention in ms; result, encoded, or empty for none
 --
 -- Answers one word per job, in order:

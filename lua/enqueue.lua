@@ -71,6 +71,9 @@ local function already_here(job)
   job.overdue = forget
 end
 
+-- Those for the flat line, score and id, which are put there together at the end.
+local waiting = {}
+
 -- The row of a job as it was enqueued.
 local function row_of(job, state)
   local row = { 'state', state, 'attempts', '0', 'payload', job.payload, unpack(job.fields) }
@@ -83,21 +86,20 @@ local function row_of(job, state)
   return row, also
 end
 
-local function put(job, due)
-  if due > time then
-    to_schedule(schedule, marker, job.id, due)
-  else
-    to_waiting(pending, root, marker, job.id, job.priority, job.group)
-  end
-end
-
 local function admit(job)
   local due = math.min(job.due, tonumber(job.latest) or job.due)
   -- Refused by a server that is out of memory, as the first write of the call: then nothing at all was written.
   redis.call('HSET', rows .. job.id, unpack((row_of(job, due > time and 'scheduled' or 'pending'))))
   if job.overdue then redis.call('ZREM', done, job.id) end
   if job.did then redis.call('SET', keys .. job.did, job.id) end
-  put(job, due)
+  if due > time then
+    to_schedule(schedule, marker, job.id, due)
+  elseif not job.group then
+    waiting[#waiting + 1] = score_of(job.priority)
+    waiting[#waiting + 1] = job.id
+  else
+    to_waiting(pending, root, marker, job.id, job.priority, job.group)
+  end
   return 'ENQUEUED'
 end
 
@@ -141,7 +143,11 @@ local function put_off(holder, job)
   local row = redis.call('HMGET', rows .. holder.id, 'priority', 'group')
   redis.call('ZREM', schedule, holder.id)
   redis.call('HSET', rows .. holder.id, 'latest', string.format('%.0f', latest), 'state', due > time and 'scheduled' or 'pending')
-  put({ id = holder.id, priority = row[1], group = row[2] }, due)
+  if due > time then
+    to_schedule(schedule, marker, holder.id, due)
+  else
+    to_waiting(pending, root, marker, holder.id, row[1], row[2])
+  end
 end
 
 -- The same for a job that is parked, with the time from which it may run.
@@ -185,5 +191,9 @@ check_sets(pending, schedule, root .. 'parked')
 local replies = {}
 for i, job in ipairs(jobs) do
   replies[i] = already_here(job) or meet_holder(job) or admit(job)
+end
+if #waiting > 0 then
+  redis.call('ZADD', pending, unpack(waiting))
+  wake(marker)
 end
 return replies

@@ -40,6 +40,6 @@ local queue = {
   meta = meta, claims = claims, completed = completed, failed = failed, events = events, root = root,
 }
 -- Before anything is completed: what the claim would raise for later.
-check_sets(active, schedule, root .. 'held')
+check_sets(pending, active, schedule, root .. 'held')
 local words = complete(queue, jobs)
 return { words, unpack(claim(queue, n, lease, worker, request)) }

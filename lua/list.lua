@@ -1,6 +1,6 @@
 -- list: a page of the ids in one place of a queue, in the order of their scores.
 --
--- KEYS[1] place   emq:{q}:pending  zset  read; or active, schedule, dead, done
+-- KEYS[1] place   emq:{q}:pending  zset  read; or active, schedule, dead, done, a lane's
 -- ARGV[1] offset  how many to skip
 -- ARGV[2] count   how many at most
 --

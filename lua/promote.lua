@@ -1,4 +1,4 @@
--- promote: let go on what waited for its time: scheduled jobs, held lanes, parked jobs that nobody is in front of any more.
+-- promote: let go on what has waited for its time: scheduled jobs, held lanes, parked jobs with nobody in front.
 --
 -- KEYS[1] rows      emq:{q}:job:<id>  hash  state
 -- KEYS[2] schedule  emq:{q}:schedule  zset  members removed
@@ -15,7 +15,7 @@
 local rows, schedule, pending, marker, root = unpack(KEYS)
 local limit, time = tonumber(ARGV[1]), now()
 
-check_sets(pending, root .. 'parked')
+check_sets(pending, root .. 'held', root .. 'parked')
 -- Raises here if it isn't a list, and not after the writes.
 redis.call('LLEN', root .. 'ring')
 local ids = redis.call('ZRANGEBYSCORE', schedule, '-inf', time, 'LIMIT', 0, limit)

@@ -7,7 +7,7 @@
 -- KEYS[5] marker   emq:{q}:marker          zset    set if any was recovered, or someone waited for a slot
 -- KEYS[6] failed   emq:{q}:metrics:failed  hash    count + 1 for each dead
 -- KEYS[7] events   emq:{q}:events          channel stalled, dead
--- KEYS[8] root     emq:{q}:<lanes>         lanes   slots freed, members of lanes added; deduplication keys of the dead as in `bury`
+-- KEYS[8] root     emq:{q}:<lanes>         lanes   slots freed, members of lanes added; deduplication keys as bury
 -- ARGV[1] max_stalled  the stall at which a job is buried, or empty for never
 -- ARGV[2] limit        how many at most
 --

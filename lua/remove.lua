@@ -8,7 +8,7 @@
 -- KEYS[6] schedule  emq:{q}:schedule         zset    member removed
 -- KEYS[7] dead      emq:{q}:dead             zset    member removed
 -- KEYS[8] done      emq:{q}:done             zset    member added, if the job was ever claimed
--- KEYS[9] root      emq:{q}:<lanes>          lanes   member of its lane or of `parked` removed; deduplication key freed, who is parked behind it goes on
+-- KEYS[9] root      emq:{q}:<lanes>          lanes   member removed; deduplication key freed or passed on
 -- ARGV[1] id
 -- ARGV[2] retention  ms for which the id of a job that was claimed stays taken
 --

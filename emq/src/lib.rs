@@ -13,6 +13,7 @@ mod client;
 mod clock;
 mod job;
 mod queue;
+mod recurring;
 mod store;
 mod worker;
 
@@ -24,10 +25,15 @@ pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Unique,
 };
-pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Queue};
+pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Lane, Queue};
+pub use recurring::{
+    MAX_BACKFILL, MISSED_AFTER, Missed, Overlap, Recurrence, Recurring, RecurringError, RecurringJob, Schedule,
+    ScheduleError, Upsert,
+};
 pub use store::{
-    Batch, CallError, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, Lease, Listed, Place,
-    Promoted, Reaped, Removed, Revived, Settled, Stored, Trimmed,
+    Batch, CallError, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, LaneDrained, LaneState,
+    Lease, Listed, ListedLane, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived, Settled, Stored, Trimmed,
+    Upserted,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,
@@ -71,7 +77,17 @@ pub use emq_macros::job;
 #[cfg(feature = "macros")]
 pub use emq_macros::Job;
 
+/// What docs/scheduling.md shows has to compile.
+#[cfg(all(doctest, feature = "cron"))]
+#[doc = include_str!("../docs/scheduling.md")]
+pub struct Scheduling;
+
 /// The program of the README has to compile.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// And that of the document about fairness.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/fairness.md")]
+pub struct Fairness;

@@ -59,6 +59,38 @@ greylisted@example.org: try 2
 }
 
 #[tokio::test]
+async fn fair_tenants_draws_that_nobody_waits_for_the_largest() {
+    let text = run("fair_tenants").await;
+    assert!(text.starts_with("before: north 60, east 18, "), "{text}");
+    let line = |tenant: &str| text.lines().find(|line| line.trim_start().starts_with(tenant)).unwrap().to_owned();
+    for (tenant, jobs) in [("north", 60), ("east", 18), ("south", 6), ("west", 6)] {
+        assert_eq!(line(tenant).matches('#').count(), jobs, "{text}");
+    }
+    // With three jobs a turn, the eighteen of East are done before half of North's.
+    let last = |tenant: &str| line(tenant).rfind('#').unwrap();
+    assert!(last("east") < 60 && last("south") < 60 && last("north") > 80, "{text}");
+}
+
+#[tokio::test]
+async fn rate_limit_sends_all_and_waits_when_it_is_told_to() {
+    let text = run("rate_limit").await;
+    assert!(text.starts_with("40 emails, 30 per 1s, bursts of 5\n    0 ms #####"), "{text}");
+    assert!(text.contains(" 429\n"), "{text}");
+    assert!(text.ends_with("40 sent, 1 told to wait, 0 failed\n"), "{text}");
+}
+
+#[tokio::test]
+async fn recurring_runs_its_slots_and_one_beside_them() {
+    let server = TestServer::start().await.unwrap();
+    let output = timeout(PATIENCE, example("recurring", &server).arg("2").output()).await.unwrap().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("sales-report runs Some(\"report\"), next at Some("), "{text}");
+    assert!(text.contains("the report of sales: its slot was None ago\n"), "{text}");
+    assert_eq!(text.matches("tick: its slot was Some(").count(), 2, "{text}");
+}
+
+#[tokio::test]
 async fn two_crates_hands_the_job_over() {
     let text = run("two_crates").await;
     assert!(

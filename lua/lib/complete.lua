@@ -12,8 +12,8 @@ local function complete(queue, jobs)
   end
 
   local replies, accepted, seen, active_ids, markers = {}, {}, {}, {}, {}
-  local function check(job)
-    local held, refusal = fence(queue.rows .. job.id, queue.active, job.id, job.token)
+  local function check(job, is_active)
+    local held, refusal = fence_at(queue.rows .. job.id, job.id, job.token, is_active)
     if held and seen[job.id] then return 'DONE' end
     if held then
       seen[job.id], accepted[#accepted + 1], held.result, held.retention = true, held, job.result, job.retention
@@ -28,10 +28,15 @@ local function complete(queue, jobs)
   end
 
   check_sets(queue.done)
-  for i, job in ipairs(jobs) do replies[i] = check(job) end
+  if #jobs == 0 then return replies end
+  local ids = {}
+  for i, job in ipairs(jobs) do ids[i] = job.id end
+  local leases = redis.call('ZMSCORE', queue.active, unpack(ids))
+  for i, job in ipairs(jobs) do replies[i] = check(job, leases[i]) end
   if #accepted == 0 then return replies end
 
   if #active_ids > 0 then redis.call('ZREM', queue.active, unpack(active_ids)) end
+  local gone = {}
   for _, job in ipairs(accepted) do
     local row = queue.rows .. job.id
     if job.where == 'active' then
@@ -39,10 +44,12 @@ local function complete(queue, jobs)
     else
       leave_line(queue.pending, queue.root, job.id, job.lane)
     end
+    gone[#gone + 1] = row
+    gone[#gone + 1] = row .. ':logs'
     end_key(queue.root, job.key, job.id, time)
-    redis.call('DEL', row, row .. ':logs')
     if job.result ~= '' then redis.call('SET', row .. ':result', job.result, 'PX', job.retention) end
   end
+  redis.call('DEL', unpack(gone))
   left_active(queue.root, queue.marker)
   redis.call('ZADD', queue.done, unpack(markers))
   add(queue.completed, 'count', #accepted)

@@ -1,15 +1,18 @@
 -- The job that this token holds: where it stands, 'active', or 'waiting' if its lease ran out and the reaper put it back
 -- but nobody has claimed it since; and what of its row the transitions need. For any other caller nil, the refusal, and
--- how this token settled.
-local function fence(row, active, id, token)
+-- how this token settled. `is_active` says whether the job is in the active set.
+local function fence_at(row, id, token, is_active)
   -- By pcall: a row of another type is as good as none, and must not stop what else the call does.
   local field = redis.pcall('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did')
   if field.err then return nil, 'GONE' end
   if not field[1] and redis.call('EXISTS', row) == 0 then return nil, 'GONE' end
   if field[1] ~= token then return nil, 'STALE' end
-  local is_active = redis.call('ZSCORE', active, id)
   if not is_active and field[2] ~= token then return nil, 'STALE', field[3] end
   return { id = id, where = is_active and 'active' or 'waiting', lane = field[4], priority = field[5], key = field[6] }
+end
+
+local function fence(row, active, id, token)
+  return fence_at(row, id, token, redis.call('ZSCORE', active, id))
 end
 
 -- Takes the job from where its holder had it, and frees what it held there. ZREM is allowed on a server that is out of

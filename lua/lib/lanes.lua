@@ -1,10 +1,16 @@
 -- What belongs to a lane stands behind `root`, the beginning of all keys of the queue. A lane is in the ring if, and only
 -- if, it can be served. So whoever changes that knows whether it is there without a search: no cost here grows with the
--- number of lanes.
+-- number of lanes, but for that of the two functions which say so.
 
 -- The waiting place of a lane.
 local function line_of(root, lane)
   return root .. 'g:' .. lane .. ':pending'
+end
+
+-- How many jobs wait in a line; none in one that is of another type, made by hand.
+local function length_of(line)
+  local length = redis.pcall('ZCARD', line)
+  return type(length) == 'number' and length or 0
 end
 
 -- Where a job of this lane waits: a lane that can't be one, made by hand, is none.
@@ -14,14 +20,18 @@ local function waiting_place(pending, root, lane)
   return type(redis.pcall('ZCARD', line)) == 'number' and line or pending
 end
 
--- Whether a lane has jobs, isn't paused, is below its limit, and isn't held back by its rate.
+-- How many a limit allows; what isn't a number, NaN among it, is no limit.
+local function limit_of(text)
+  local limit = tonumber(text)
+  return limit == limit and limit and math.floor(limit) or math.huge
+end
+
+-- Whether a lane has jobs, isn't paused, is below its limit, and isn't held back.
 local function can_serve(root, lane)
-  local waiting = redis.pcall('ZCARD', line_of(root, lane))
-  if type(waiting) ~= 'number' or waiting == 0 then return false end
+  if length_of(line_of(root, lane)) == 0 then return false end
   if redis.pcall('SISMEMBER', root .. 'paused', lane) == 1 then return false end
   if type(redis.pcall('ZSCORE', root .. 'held', lane)) == 'string' then return false end
-  local limit = tonumber(redis.pcall('HGET', root .. 'glimit', lane))
-  return not limit or count(redis.pcall('HGET', root .. 'gactive', lane)) < limit
+  return count(redis.pcall('HGET', root .. 'gactive', lane)) < limit_of(redis.pcall('HGET', root .. 'glimit', lane))
 end
 
 -- Puts a lane that isn't in the ring at its end, if it can be served. All by pcall: it is the last step of a transition,
@@ -35,30 +45,72 @@ local function offer(root, marker, lane)
   wake(marker)
 end
 
--- Puts a job where it can be claimed, and wakes a worker; the lower priority runs first, then the older id.
-local function to_waiting(pending, root, marker, id, priority, lane)
+-- Takes a lane out of the ring, wherever it stands: a search.
+local function leave_ring(root, lane)
+  redis.pcall('LREM', root .. 'ring', 0, lane)
+end
+
+-- Brings the ring into line with a lane that was changed from outside: a search.
+local function put_right(root, marker, lane)
+  if not can_serve(root, lane) then
+    leave_ring(root, lane)
+  elseif type(redis.pcall('LPOS', root .. 'ring', lane)) == 'number' then
+    wake(marker)
+  else
+    offer(root, marker, lane)
+  end
+end
+
+-- Writes down how many jobs wait in a lane, and in all lanes together, which nobody could count; answers the first. It
+-- goes by the line itself, so that what others have done to it is made good whenever a transition comes by.
+local function count_line(root, lane)
+  local waiting = length_of(line_of(root, lane))
+  local more = waiting - count(redis.pcall('ZSCORE', root .. 'lanes', lane))
+  if more == 0 then return waiting end
+  if waiting > 0 then
+    redis.pcall('ZADD', root .. 'lanes', waiting, lane)
+  else
+    redis.pcall('ZREM', root .. 'lanes', lane)
+  end
+  if redis.pcall('HINCRBY', root .. 'meta', 'in_lanes', more) == 0 then
+    redis.pcall('HDEL', root .. 'meta', 'in_lanes')
+  end
+  return waiting
+end
+
+-- The score of a job where it waits: the lower priority runs first, then the older id.
+local function score_of(priority)
   local score = tonumber(priority)
   -- What isn't a number, NaN among it, is no priority.
-  if score ~= score then score = nil end
+  return score and score == score and score or 0
+end
+
+-- Puts a job where it can be claimed, and wakes a worker.
+local function to_waiting(pending, root, marker, id, priority, lane)
   local place = waiting_place(pending, root, lane)
-  redis.call('ZADD', place, score or 0, id)
-  if place == pending then
-    wake(marker)
-  elseif redis.call('ZCARD', place) == 1 then
+  local is_new = redis.call('ZADD', place, score_of(priority), id) == 1
+  if place ~= pending and count_line(root, lane) == 1 and is_new then
     offer(root, marker, lane)
   else
     wake(marker)
   end
 end
 
--- Takes a waiting job from its place. The one search of the ring: a lane that this leaves empty may stand anywhere in it.
+-- Takes a waiting job from its place, and says whether it was there. A lane that this leaves empty may stand anywhere in
+-- the ring.
 local function leave_line(pending, root, id, lane)
   local place = waiting_place(pending, root, lane)
   local removed = redis.call('ZREM', place, id)
-  if place ~= pending and removed == 1 and redis.call('ZCARD', place) == 0 then
-    redis.pcall('LREM', root .. 'ring', 0, lane)
-  end
-  if place ~= pending then redis.call('ZREM', pending, id) end
+  if place == pending then return removed == 1 end
+  if removed == 1 and count_line(root, lane) == 0 then leave_ring(root, lane) end
+  return redis.call('ZREM', pending, id) + removed > 0
+end
+
+-- Keeps a lane from being served until then; one that is held back isn't in the ring, and needn't be looked for.
+local function hold_back(root, lane, resumes)
+  local known = redis.call('ZSCORE', root .. 'held', lane)
+  if not known then leave_ring(root, lane) end
+  if not known or tonumber(known) < resumes then redis.call('ZADD', root .. 'held', resumes, lane) end
 end
 
 -- Frees the slot of its lane that a job held which was active until now. A lane that was at its limit can be served again.
@@ -68,13 +120,12 @@ local function free_slot(root, marker, id, lane)
     local owner = redis.pcall('HGET', root .. 'slots', id)
     if type(owner) == 'string' then
       lane = owner
-      redis.call('HDEL', root .. 'slots', id)
+      redis.pcall('HDEL', root .. 'slots', id)
     end
     local left = redis.pcall('HINCRBY', root .. 'gactive', lane, -1)
     if type(left) == 'number' then
       if left <= 0 then redis.pcall('HDEL', root .. 'gactive', lane) end
-      local limit = tonumber(redis.pcall('HGET', root .. 'glimit', lane))
-      if limit and left + 1 >= limit and left < limit then offer(root, marker, lane) end
+      if left + 1 == limit_of(redis.pcall('HGET', root .. 'glimit', lane)) then offer(root, marker, lane) end
     end
   end
 end

@@ -17,7 +17,20 @@ const KEYS: &[(&str, &str, &str)] = &[
         "backoff = exponential(\"1s\", max = \"10m\", jitter = 0.2)",
     ),
     ("unique", "names of payload fields", "unique = (student, course)"),
+    ("unique_until", "`start` or `end`", "unique_until = start"),
+    ("unique_for", "a duration as a literal text", "unique_for = \"10m\""),
+    ("unique_after", "a duration as a literal text", "unique_after = \"10m\""),
+    (
+        "on_conflict",
+        "`keep`, `replace`, `debounce(..)` or `then_once`, or several in parentheses",
+        "on_conflict = (debounce(\"1m\"), then_once)",
+    ),
     ("was", "a list of literal texts", "was = [\"mail.send\"]"),
+    ("cron", "a cron expression as a literal text", "cron = \"0 9 * * MON-FRI\""),
+    ("tz", "a time zone as a literal text", "tz = \"Europe/Berlin\""),
+    ("every", "a duration as a literal text", "every = \"10m\""),
+    ("missed", "`skip`, `once` or `backfill(n)`", "missed = once"),
+    ("overlap", "`allow`, `skip` or `wait`", "overlap = skip"),
     ("args", "a name for the payload struct", "args = SendEmail"),
     ("derive", "a list of derives", "derive(Clone, Debug)"),
     ("crate", "the path of emq", "crate = my_crate::emq"),
@@ -28,23 +41,30 @@ const HABITS: &[(&str, &str)] = &[
     ("alias", "was"),
     ("aliases", "was"),
     ("attempts", "max_attempts"),
+    ("catch_up", "missed"),
     ("deadline", "timeout"),
+    ("debounce", "on_conflict"),
     ("dedup", "unique"),
+    ("interval", "every"),
     ("keep", "retention"),
     ("max_retries", "max_attempts"),
     ("payload", "args"),
     ("rename", "name"),
     ("retries", "max_attempts"),
     ("retry", "backoff"),
+    ("schedule", "cron"),
     ("struct", "args"),
+    ("throttle", "unique_for"),
+    ("timezone", "tz"),
     ("tries", "max_attempts"),
     ("ttl", "retention"),
     ("unique_by", "unique"),
     ("unique_key", "unique"),
+    ("zone", "tz"),
 ];
 
-/// Options that only a function has: they say what the generated struct is like.
-pub(super) const OF_FUNCTIONS: [&str; 2] = ["args", "derive"];
+/// Options that only a function has: they say what the generated struct is like, or when a job runs that nobody enqueues.
+pub(super) const OF_FUNCTIONS: [&str; 7] = ["args", "cron", "derive", "every", "missed", "overlap", "tz"];
 
 /// What a known key takes.
 pub(super) fn usage(key: &Ident) -> String {

@@ -5,6 +5,8 @@
 mod backoff;
 mod entry;
 mod keys;
+mod recurrence;
+mod uniqueness;
 mod value;
 
 use std::time::Duration;
@@ -16,6 +18,8 @@ use syn::{LitStr, Path};
 use self::{
     backoff::Backoff,
     entry::{Entry, split_at_commas},
+    recurrence::Recurrence,
+    uniqueness::Uniqueness,
 };
 use crate::{duration::millis, errors::Errors, names};
 
@@ -42,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) unique: Vec<Ident>,
     pub(crate) args: Option<Ident>,
     pub(crate) derive: Vec<Path>,
+    pub(crate) recurrence: Recurrence,
+    pub(crate) uniqueness: Uniqueness,
     krate: Option<Path>,
     queue: Option<LitStr>,
     max_attempts: Option<u32>,
@@ -51,7 +57,40 @@ pub(crate) struct Options {
     backoff: Option<Backoff>,
 }
 
+/// What is wrong with a recurring job whose payload is a struct of its own.
+const NO_PRODUCER: &str = "a recurring job has no producer who would need a struct: write this on the function, and let it \
+     take no `#[payload]`; or register the job with a payload, by `queue.recurring()`";
+
 impl Options {
+    /// The options that say when it recurs, as they were written.
+    fn recurring_keys(&self) -> impl Iterator<Item = &Ident> {
+        self.given.iter().filter(|key| recurrence::KEYS.iter().any(|known| key == known))
+    }
+
+    /// Checks that every field has a default, if nobody gives the job its payload.
+    pub(crate) fn check_defaults<'a>(&self, bare_fields: impl Iterator<Item = &'a Ident>, errors: &mut Errors) {
+        let Some(key) = self.recurring_keys().next() else { return };
+        for field in bare_fields {
+            let message = format!(
+                "nobody gives a recurring job its `{field}`: write `#[serde(default)]` before it, or leave `{key}` out \
+                 and register the job with a payload, by `queue.recurring()`"
+            );
+            errors.at(field, message);
+        }
+    }
+
+    /// Rejects each option that belongs to the struct behind `#[payload]`.
+    pub(crate) fn reject_beside_payload(&self, errors: &mut Errors) {
+        for key in self.given.iter().filter(|key| *key != "args" && *key != "crate") {
+            if self.recurring_keys().any(|recurring| recurring == key) {
+                errors.at(key, NO_PRODUCER);
+            } else {
+                let there = "belongs to the struct of the `#[payload]` parameter: write it in the `#[job(..)]` there";
+                errors.at(key, format!("`{key}` {there}"));
+            }
+        }
+    }
+
     /// Reads the inside of one `#[job(..)]` into the options.
     pub(crate) fn read(&mut self, tokens: TokenStream, place: Place, errors: &mut Errors) {
         for chunk in split_at_commas(tokens, errors) {
@@ -62,6 +101,9 @@ impl Options {
             }
             self.set(&entry, place, errors);
             self.given.push(entry.key);
+        }
+        if place == Place::Function {
+            self.recurrence.check(&self.given, errors);
         }
     }
 
@@ -75,9 +117,11 @@ impl Options {
             "retention" => self.retention = value::duration(entry, errors),
             "backoff" => self.backoff = Backoff::read(entry, errors),
             "unique" => self.unique = value::unique(entry, errors).unwrap_or_default(),
+            key if uniqueness::KEYS.contains(&key) => self.uniqueness.set(entry, errors),
             "was" => self.was = value::was(entry, errors).unwrap_or_default(),
             "crate" => self.krate = value::krate(entry, errors),
             "args" if place == Place::Function => self.args = entry.assigned(errors),
+            key if place == Place::Function && recurrence::KEYS.contains(&key) => self.recurrence.set(entry, errors),
             "derive" if place == Place::Function => self.derive = value::derive(entry, errors).unwrap_or_default(),
             "args" => errors.at(
                 &entry.key,
@@ -87,6 +131,7 @@ impl Options {
                 &entry.key,
                 "`derive` is for the struct that a function makes: here write `#[derive(..)]` on the struct",
             ),
+            key if recurrence::KEYS.contains(&key) => errors.at(&entry.key, NO_PRODUCER),
             _ => errors.at(&entry.key, keys::unknown(&entry.key, place)),
         }
     }
@@ -137,6 +182,7 @@ impl Options {
         other: impl Fn(&Ident) -> Option<String>,
         errors: &mut Errors,
     ) {
+        Uniqueness::check(&self.given, errors);
         let mut good: Vec<Ident> = Vec::new();
         for name in std::mem::take(&mut self.unique) {
             if good.contains(&name) {

@@ -26,7 +26,9 @@ pub(super) fn expand(item: &Item, job: &JobFunction, options: &Options, wire_nam
     let aliases = (!was.is_empty()).then(|| quote!(const ALIASES: &'static [&'static str] = &[#(#was),*];));
     let options_of_job = options.tokens();
     let location = location();
+    let recurrence = options.recurrence.method(krate);
     let unique_key = unique_key(krate, &options.unique);
+    let unique = options.uniqueness.method(krate, &options.unique);
     quote! {
         #cfg
         #docs
@@ -43,7 +45,9 @@ pub(super) fn expand(item: &Item, job: &JobFunction, options: &Options, wire_nam
             #aliases
             const OPTIONS: #krate::JobOptions = #options_of_job;
             const LOCATION: &'static str = #location;
+            #recurrence
             #unique_key
+            #unique
         }
     }
 }

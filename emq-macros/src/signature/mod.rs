@@ -75,10 +75,7 @@ impl JobFunction {
 
     fn check_options(&self, options: &mut Options, errors: &mut Errors) {
         if self.whole().is_some() {
-            for key in options.given.iter().filter(|key| *key != "args" && *key != "crate") {
-                let there = "belongs to the struct of the `#[payload]` parameter: write it in the `#[job(..)]` there";
-                errors.at(key, format!("`{key}` {there}"));
-            }
+            options.reject_beside_payload(errors);
             // They are answered for: their content would only lead to further errors.
             options.unique.clear();
             options.was.clear();
@@ -93,6 +90,7 @@ impl JobFunction {
             found.then(|| format!("`unique` names fields of the payload, and `{name}` is injected: remove it"))
         };
         if self.sound {
+            options.check_defaults(self.fields().filter(|field| !field.has_default).map(|field| &field.name), errors);
             options.check_unique(&fields, injected, errors);
         } else {
             options.unique.clear();

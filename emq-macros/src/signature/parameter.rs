@@ -22,6 +22,8 @@ pub(crate) struct Field {
     pub(crate) serde: Vec<Attribute>,
     /// Whether a serde attribute says how it is stored, so that its type needn't be storable by itself.
     pub(crate) stored_specially: bool,
+    /// Whether a payload without it decodes, because a serde attribute says so.
+    pub(crate) has_default: bool,
 }
 
 /// A parameter that the worker builds.
@@ -109,11 +111,14 @@ impl Field {
             }
         };
         let special = ["with", "serialize_with", "deserialize_with", "skip", "skip_serializing", "skip_deserializing"];
-        let stored_specially = marks.serde.iter().any(|attr| match &attr.meta {
-            Meta::List(list) => special.iter().any(|key| names::mentions(&list.tokens, key)),
-            _ => false,
-        });
-        Some(Self { name, ty: ty?, docs: marks.docs, serde: marks.serde, stored_specially })
+        let says = |keys: &[&str]| {
+            marks.serde.iter().any(|attr| match &attr.meta {
+                Meta::List(list) => keys.iter().any(|key| names::mentions(&list.tokens, key)),
+                _ => false,
+            })
+        };
+        let (stored_specially, has_default) = (says(&special), says(&["default", "skip", "skip_deserializing"]));
+        Some(Self { name, ty: ty?, docs: marks.docs, serde: marks.serde, stored_specially, has_default })
     }
 }
 

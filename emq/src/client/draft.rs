@@ -4,10 +4,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use bytes::Bytes;
+
 use super::{Client, EnqueueError};
 use crate::{
     job::{Job, JobId, LaneName, NameError, QueueName, Unique, encode},
-    store::{Due, Item},
+    store::{Due, Item, Template},
 };
 
 /// The header that carries the producer's trace context.
@@ -260,17 +262,11 @@ impl<J: Job> Draft<J> {
 
     /// Encodes it for the wire, under its own id or else `minted`.
     pub(super) fn encode(&self, client: &Client, minted: JobId) -> Result<Item, EnqueueError> {
-        let payload = encode(&self.job)?;
-        let headers = self.encode_headers(client)?;
-        let size = payload.len() + headers.as_ref().map_or(0, String::len);
-        let limit = client.inner.max_payload;
-        if size > limit {
-            return Err(EnqueueError::TooLarge { size, limit });
-        }
+        let (payload, headers) = self.encode_content(client, client.traceparent())?;
         Ok(Item {
             id: self.id.unwrap_or(minted),
             due: self.due,
-            payload: payload.into(),
+            payload,
             unique: self.unique.clone().or_else(|| self.job.unique()),
             priority: self.priority,
             group: self.lane()?,
@@ -281,12 +277,43 @@ impl<J: Job> Draft<J> {
         })
     }
 
+    /// What the jobs of a recurring job have in common. None of them is enqueued by what registers it, so the trace of that
+    /// isn't theirs.
+    pub(crate) fn template(&self, client: &Client) -> Result<Template, EnqueueError> {
+        let (payload, headers) = self.encode_content(client, None)?;
+        Ok(Template {
+            name: J::NAME,
+            payload,
+            priority: self.priority,
+            group: self.lane()?,
+            max_attempts: self.max_attempts,
+            headers,
+            expires_in: self.expires_in,
+        })
+    }
+
     fn lane(&self) -> Result<Option<LaneName>, EnqueueError> {
         self.group.as_deref().map(LaneName::new).transpose().map_err(EnqueueError::Group)
     }
 
-    fn encode_headers(&self, client: &Client) -> Result<Option<String>, EnqueueError> {
-        let traceparent = if self.headers.contains_key(TRACEPARENT) { None } else { client.traceparent() };
+    /// The payload and the headers, which aren't too large together.
+    fn encode_content(
+        &self,
+        client: &Client,
+        traceparent: Option<String>,
+    ) -> Result<(Bytes, Option<String>), EnqueueError> {
+        let payload = encode(&self.job)?;
+        let headers = self.encode_headers(traceparent)?;
+        let size = payload.len() + headers.as_ref().map_or(0, String::len);
+        let limit = client.inner.max_payload;
+        if size > limit {
+            return Err(EnqueueError::TooLarge { size, limit });
+        }
+        Ok((payload.into(), headers))
+    }
+
+    fn encode_headers(&self, traceparent: Option<String>) -> Result<Option<String>, EnqueueError> {
+        let traceparent = traceparent.filter(|_| !self.headers.contains_key(TRACEPARENT));
         if self.headers.is_empty() && traceparent.is_none() {
             return Ok(None);
         }

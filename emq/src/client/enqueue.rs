@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How often an id that another client turns out to have minted too is minted anew.
-pub(super) const MAX_MINTS: usize = 8;
+pub(crate) const MAX_MINTS: usize = 8;
 
 /// An enqueue that is sent when it is awaited.
 ///

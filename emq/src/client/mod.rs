@@ -10,7 +10,6 @@ mod ticket;
 
 use std::{fmt, sync::Arc};
 
-pub(crate) use self::draft::TRACEPARENT;
 pub use self::{
     builder::ClientBuilder,
     draft::{Draft, IntoDraft},
@@ -19,9 +18,11 @@ pub use self::{
     many::EnqueueMany,
     ticket::{Admission, Ticket},
 };
+pub(crate) use self::{draft::TRACEPARENT, enqueue::MAX_MINTS};
 use crate::{
     job::{Job, JobId, Minted, NameError, QueueName},
     queue::Queue,
+    recurring::Recurring,
     store::{Confirmers, ConnectError, Connection, Node, Settings, Store},
 };
 
@@ -170,6 +171,27 @@ impl Client {
         Ok(Queue::new(self.clone(), self.store(QueueName::new(name)?)))
     }
 
+    /// The recurring jobs of a queue; see [`Recurring`].
+    ///
+    /// # Errors
+    ///
+    /// [`NameError`] if the name can't be a queue's.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct ReportJob {}
+    /// # impl emq::Job for ReportJob { const NAME: &'static str = "report"; }
+    /// # async fn example(client: emq::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use emq::Schedule;
+    ///
+    /// let hourly = Schedule::every(Duration::from_secs(3_600));
+    /// client.recurring("reports")?.upsert("hourly-report", hourly, ReportJob {}).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn recurring(&self, queue: impl AsRef<str>) -> Result<Recurring, NameError> {
+        Ok(self.queue(queue)?.recurring())
+    }
+
     /// How often the connection was lost and made anew.
     ///
     /// ```no_run
@@ -207,7 +229,7 @@ impl Client {
     }
 
     /// The id of a new job.
-    fn mint(&self) -> JobId {
+    pub(crate) fn mint(&self) -> JobId {
         Minted::next(self.node().identity().0).0
     }
 
@@ -220,7 +242,7 @@ impl Client {
         self.inner.connection.settings().clone()
     }
 
-    fn node(&self) -> &Node {
+    pub(crate) fn node(&self) -> &Node {
         &self.inner.node
     }
 }

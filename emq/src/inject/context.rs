@@ -1,9 +1,16 @@
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{FromContext, Scope};
-use crate::job::{JobError, JobId};
+use crate::{
+    job::{JobError, JobId},
+    recurring::system_time,
+};
 
 /// What a running job knows about its run: its id, its fencing token, how often it was tried, its headers.
 ///
@@ -191,6 +198,28 @@ impl JobContext {
         self.inner.lease
     }
 
+    /// The error to end with when somebody else says that we come too often, as by HTTP's 429:
+    /// [`JobError::rate_limited`]. The job goes back to its place without a failure, and nothing of its lane, or else of
+    /// its queue, starts for `delay`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use emq::{JobContext, JobError};
+    ///
+    /// async fn push(ctx: JobContext) -> Result<(), JobError> {
+    ///     let retry_after = Some(Duration::from_secs(30)); // of the answer
+    ///     match retry_after {
+    ///         Some(wait) => Err(ctx.rate_limited(wait)),
+    ///         None => Ok(()),
+    ///     }
+    /// }
+    /// # let _ = push(JobContext::for_test());
+    /// ```
+    #[must_use]
+    pub fn rate_limited(&self, delay: Duration) -> JobError {
+        JobError::rate_limited(delay)
+    }
+
     /// A header that the producer gave the job.
     ///
     /// ```
@@ -199,6 +228,20 @@ impl JobContext {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers.get(name).map(String::as_str)
+    }
+
+    /// The slot of a recurring job that this is the job of, by the server's clock; `None` for a job that was enqueued, or
+    /// run beside its slots. It may be long past, for a slot that is made up for.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    ///
+    /// let ctx = emq::JobContext::for_test().with_header("emq-slot", "60000");
+    /// assert_eq!(ctx.slot(), Some(UNIX_EPOCH + Duration::from_secs(60)));
+    /// ```
+    #[must_use]
+    pub fn slot(&self) -> Option<SystemTime> {
+        self.header("emq-slot")?.parse().ok().map(system_time)
     }
 
     /// The same context with one more header, for a test.

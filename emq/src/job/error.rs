@@ -59,6 +59,9 @@ pub enum JobErrorKind {
     Permanent,
     /// Run it again after this wait; it didn't fail, and no attempt is used up.
     Snooze(Duration),
+    /// Run it again, and nothing else of its lane, or else of its queue, before this wait is over; it didn't fail, and no
+    /// attempt is used up.
+    RateLimited(Duration),
     /// End it now without a dead letter: it has nothing to do any more.
     Discard,
 }
@@ -112,6 +115,22 @@ impl JobError {
     #[must_use]
     pub fn snooze(delay: Duration) -> Self {
         Self::from_kind(JobErrorKind::Snooze(delay), "the job asked to run later")
+    }
+
+    /// No failure: somebody else says that we come too often, as by HTTP's 429. The job goes back to its place, and nothing of
+    /// its lane ([`Draft::group`](crate::Draft::group)) starts for `delay`; of the whole queue, if it has no lane. It costs no
+    /// attempt.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use emq::{JobError, JobErrorKind};
+    ///
+    /// let error = JobError::rate_limited(Duration::from_secs(30)).because("429 Too Many Requests");
+    /// assert_eq!(error.kind(), JobErrorKind::RateLimited(Duration::from_secs(30)));
+    /// ```
+    #[must_use]
+    pub fn rate_limited(delay: Duration) -> Self {
+        Self::from_kind(JobErrorKind::RateLimited(delay), "a limit elsewhere is reached")
     }
 
     /// The job has nothing to do any more: it ends as if it had succeeded, without a result.
@@ -267,6 +286,7 @@ mod tests {
             JobError::permanent("a"),
             JobError::retry_after(Duration::from_secs(1)).because("a"),
             JobError::snooze(Duration::from_secs(1)).because("a"),
+            JobError::rate_limited(Duration::from_secs(1)).because("a"),
             JobError::discard("a"),
         ] {
             let kind = error.kind();

@@ -27,6 +27,7 @@ pub use self::{
     unique::Unique,
 };
 pub(crate) use self::{error::error_text, id::Minted, name::LaneName};
+use crate::recurring::Recurrence;
 
 /// A typed job: what a producer needs in order to enqueue it.
 ///
@@ -68,6 +69,17 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
 
     /// `file:line:column` of the definition, for errors that have to point at it. Empty if unknown.
     const LOCATION: &'static str = "";
+
+    /// When a worker that registers this job has it run by itself; never by default.
+    ///
+    /// Nobody gives such a job its payload: it is what `{}` decodes to. The worker registers it in the job's queue, if it
+    /// serves that, under the job's name. docs/scheduling.md has the rules.
+    fn recurrence() -> Option<Recurrence>
+    where
+        Self: Sized,
+    {
+        None
+    }
 
     /// The deduplication key of this job, if it has one: while a job with this key waits or runs, another enqueue is
     /// answered [`Duplicate`](crate::Admission::Duplicate).

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-/// The most bytes in the name of a queue or a lane: 128.
+/// The most bytes in the name of a queue, a lane or a recurring job: 128.
 pub const MAX_NAME_LEN: usize = 128;
 
 /// The name of a queue: 1 to 128 of `A-Z a-z 0-9 . _ -`, and not `emq`.
@@ -60,7 +60,7 @@ impl std::str::FromStr for QueueName {
 
 /// The name of a lane: that of a group of jobs, such as a tenant. Made of the same characters as a [`QueueName`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LaneName(Box<str>);
+pub(crate) struct LaneName(Arc<str>);
 
 impl LaneName {
     pub(crate) fn new(name: &str) -> Result<Self, NameError> {
@@ -69,6 +69,11 @@ impl LaneName {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// As an argument of a script: empty for none.
+    pub(crate) fn on_wire(lane: Option<&Self>) -> String {
+        lane.map_or_else(String::new, |lane| lane.0.as_ref().to_owned())
     }
 }
 
@@ -88,7 +93,7 @@ fn check(name: &str) -> Result<&str, NameError> {
     Ok(name)
 }
 
-/// Why a text can't be the name of a queue or a lane.
+/// Why a text can't be the name of a queue, a lane or a recurring job.
 ///
 /// # Examples
 ///
@@ -101,16 +106,16 @@ fn check(name: &str) -> Result<&str, NameError> {
 #[non_exhaustive]
 pub enum NameError {
     /// It has no characters.
-    #[error("the name of a queue or a lane can't be empty")]
+    #[error("the name of a queue, a lane or a recurring job can't be empty")]
     Empty,
     /// It has more than 128 bytes.
-    #[error("the name of a queue or a lane has at most {MAX_NAME_LEN} bytes, this one has {len}")]
+    #[error("the name of a queue, a lane or a recurring job has at most {MAX_NAME_LEN} bytes, this one has {len}")]
     TooLong {
         /// Its length in bytes.
         len: usize,
     },
     /// It has a character that isn't allowed.
-    #[error("the name of a queue or a lane is made of A-Z a-z 0-9 . _ - but {name:?} has {found:?}")]
+    #[error("the name of a queue, a lane or a recurring job is made of A-Z a-z 0-9 . _ - but {name:?} has {found:?}")]
     Character {
         /// The name.
         name: String,
@@ -118,7 +123,7 @@ pub enum NameError {
         found: char,
     },
     /// It is `emq`, which holds what all queues share.
-    #[error("\"emq\" can't be the name of a queue or a lane: it holds what all queues share")]
+    #[error("\"emq\" can't be the name of a queue, a lane or a recurring job: it holds what all queues share")]
     Reserved,
 }
 

@@ -42,6 +42,13 @@ pub enum Outcome {
         /// The reason it gave.
         why: String,
     },
+    /// A limit elsewhere is reached: it is to wait, and its lane, or else its queue, with it; nothing failed.
+    Hold {
+        /// For this long.
+        delay: Duration,
+        /// The reason it gave.
+        why: String,
+    },
     /// It has nothing to do any more.
     Discard {
         /// The reason it gave.
@@ -52,7 +59,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome in one word, for logs and metrics: `done`, `retry`, `dead`, `snooze`, `discard` or `release`.
+    /// The outcome in one word, for logs and metrics: `done`, `retry`, `dead`, `snooze`, `hold`, `discard` or
+    /// `release`.
     ///
     /// ```
     /// assert_eq!(emq::layer::Outcome::Release.word(), "release");
@@ -64,6 +72,7 @@ impl Outcome {
             Self::Retry { .. } => "retry",
             Self::Dead { .. } => "dead",
             Self::Snooze { .. } => "snooze",
+            Self::Hold { .. } => "hold",
             Self::Discard { .. } => "discard",
             Self::Release => "release",
         }
@@ -81,6 +90,7 @@ impl Outcome {
             Self::Retry { error: text, .. }
             | Self::Dead { error: text }
             | Self::Snooze { why: text, .. }
+            | Self::Hold { why: text, .. }
             | Self::Discard { why: text } => Some(text),
             Self::Done(_) | Self::Release => None,
         }

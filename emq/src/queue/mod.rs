@@ -1,13 +1,19 @@
 //! A queue's transitions, one by one.
 
 mod claimer;
+mod control;
+mod lane;
 
 use std::time::Duration;
 
-pub use self::claimer::{Claimer, DEFAULT_LEASE};
+pub use self::{
+    claimer::{Claimer, DEFAULT_LEASE},
+    lane::Lane,
+};
 use crate::{
     client::IntoDraft,
     job::{Completion, DEFAULT_RETENTION, Job, JobId, QueueName},
+    recurring::Recurring,
     store::{
         CallError, Counts, Done, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted, Reaped,
         Removed, Revived, Settled, Store, Stored, Trimmed,
@@ -113,6 +119,20 @@ impl Queue {
     pub fn enqueue_many<D: IntoDraft>(&self, jobs: impl IntoIterator<Item = D>) -> crate::EnqueueMany<D::Job> {
         let queue = self.name().as_str();
         self.client.enqueue_many(jobs.into_iter().map(|job| job.into_draft().queue(queue)))
+    }
+
+    /// Its recurring jobs: to register, look at, pause and remove them.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue) -> Result<(), emq::RecurringError> {
+    /// for job in queue.recurring().list(0, 100).await? {
+    ///     println!("{} runs next at {:?}", job.name, job.next);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn recurring(&self) -> Recurring {
+        Recurring::new(self.client.clone(), self.store.clone())
     }
 
     /// Something that claims jobs under the name of a worker.
@@ -227,6 +247,24 @@ impl Queue {
     /// ```
     pub async fn release(&self, lease: &Lease) -> Result<Settled, CallError> {
         self.store.release(lease).await
+    }
+
+    /// Gives a claimed job back to its waiting place, and lets nothing more of its lane start for `delay`; of the whole queue,
+    /// if it has no lane. No failure is counted. It is for a third party that says that the caller comes too often: who has
+    /// the same limit waits with the job, and who hasn't goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`complete`](Self::complete).
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, job: emq::Claimed) -> Result<(), emq::CallError> {
+    /// // 429 Too Many Requests, Retry-After: 30
+    /// queue.hold(&job.lease, std::time::Duration::from_secs(30)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn hold(&self, lease: &Lease, delay: Duration) -> Result<Settled, CallError> {
+        self.store.hold(lease, delay).await
     }
 
     /// Renews leases for another `term` from now, and says of each whether it is still held; any number, at most 1 000

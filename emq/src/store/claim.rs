@@ -18,6 +18,9 @@ pub(super) static SCRIPT: Script<11, 4> =
 /// How many fields of a job a claim answers with.
 const FIELDS: usize = 9;
 
+/// How many of a job that has nothing more to tell.
+const PLAIN_FIELDS: usize = 4;
+
 /// The right to settle a job: its id and the fencing token of one claim.
 ///
 /// # Examples
@@ -228,19 +231,34 @@ impl Store {
 /// has put there. Neither can be named: they go the way of a job whose worker is gone, and the others of the batch are
 /// not to suffer for them.
 fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Option<Claimed>, CallError> {
-    if reply.len() != FIELDS {
+    let is_plain = reply.len() == PLAIN_FIELDS;
+    if reply.len() != FIELDS && !is_plain {
         return Err(unlike(reply.call(), &format!("a job with {} fields instead of {FIELDS}", reply.len())));
     }
     let (Some(id), Some(token)) = (reply.lenient_id()?, reply.lenient_number()?) else { return Ok(None) };
     let payload = reply.bytes()?;
     let name = reply.optional_bytes()?.map(|name| String::from_utf8_lossy(&name).into_owned());
-    let failures = reply.lenient_number()?.unwrap_or(0);
-    let stalled = reply.lenient_number()?.unwrap_or(0);
-    let max_attempts = reply.lenient_number()?;
-    let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok()).unwrap_or_default();
-    let group = reply.optional_bytes()?.map(|group| String::from_utf8_lossy(&group).into_owned());
-    let lease = Lease { id, token };
-    Ok(Some(Claimed { lease, name, payload, failures, stalled, max_attempts, headers, group, term, leased_until }))
+    let mut job = Claimed {
+        lease: Lease { id, token },
+        name,
+        payload,
+        failures: 0,
+        stalled: 0,
+        max_attempts: None,
+        headers: HashMap::new(),
+        group: None,
+        term,
+        leased_until,
+    };
+    if !is_plain {
+        job.failures = reply.lenient_number()?.unwrap_or(0);
+        job.stalled = reply.lenient_number()?.unwrap_or(0);
+        job.max_attempts = reply.lenient_number()?;
+        let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok());
+        job.headers = headers.unwrap_or_default();
+        job.group = reply.optional_bytes()?.map(|group| String::from_utf8_lossy(&group).into_owned());
+    }
+    Ok(Some(job))
 }
 
 #[cfg(test)]
@@ -259,6 +277,13 @@ mod tests {
         let head = [request.into(), more.into(), 250.into(), 2.into(), 3.into()];
         let parts = head.into_iter().chain(jobs).collect();
         read_batch(&mut Reply::list("claim", Value::Array(parts)).unwrap(), &CLAIM, Instant::now())
+    }
+
+    #[test]
+    fn a_job_that_has_nothing_more_to_tell_is_answered_in_short() {
+        let plain = Value::Array(["JOB0JZGkP9AMvv", "1", "{}", "work"].map(Value::from).into());
+        let jobs = answer("7", 0, [plain]).unwrap().jobs;
+        assert_eq!((jobs[0].name.as_deref(), jobs[0].failures, &jobs[0].group), (Some("work"), 0, &None));
     }
 
     #[test]

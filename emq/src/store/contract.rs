@@ -41,12 +41,19 @@ fn scripts() -> Vec<Known> {
         };
     }
     let mut scripts = of!(
-        bury, claim, complete, counts, enqueue, exchange, extend, get, list, promote, reap, release, remove, retry,
-        revive, snooze, state, trim
+        bury, claim, complete, counts, drain_lane, enqueue, exchange, extend, fire, get, hold, lane, list, list_lanes,
+        pause, promote, reap, reassign, release, remove, resume, retry, revive, snooze, state, trim, tune
     );
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));
     scripts.push(known("node", &super::node::RETURN));
+    scripts.push(known("recurring", &super::recurring::UPSERT));
+    scripts.push(known("recurring", &super::recurring::READ));
+    scripts.push(known("recurring", &super::recurring::LIST));
+    scripts.push(known("recurring", &super::recurring::DUE));
+    scripts.push(known("recurring", &super::recurring::PAUSE));
+    scripts.push(known("recurring", &super::recurring::RESUME));
+    scripts.push(known("recurring", &super::recurring::REMOVE));
     scripts
 }
 
@@ -157,7 +164,7 @@ fn rust_name(name: &str, pattern: &str) -> String {
     match (name, pattern.rsplit(':').next().unwrap_or_default()) {
         ("rows", _) => "rows".into(),
         ("keys", _) => "deduplication".into(),
-        ("root", _) => "root".into(),
+        (plain @ ("root" | "recurring" | "records"), _) => plain.into(),
         (_, "<id>") => "row(id)".into(),
         (_, last @ ("logs" | "result")) => format!("{last}(id)"),
         (_, last) => last.into(),
@@ -178,13 +185,16 @@ fn patterns() -> BTreeSet<String> {
     let id: JobId = "JOB0000000Hb84".parse().expect("an id");
     let keys = Keys::of(&QueueName::new("q").expect("a name"));
     let Keys { pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, .. } = &keys;
-    let whole = [pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events];
+    let whole =
+        [pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, &keys.recurring];
     let text = |key: &fred::types::Key| key.as_str().expect("a key is text").to_owned();
     let mut patterns: BTreeSet<_> = whole.map(text).into();
     patterns.extend([keys.row(id), keys.logs(id), keys.result(id)].map(|key| text(&key).replace(id.as_str(), "<id>")));
     patterns.insert(text(&keys.root) + "<lanes>");
     patterns.insert(text(&keys.rows) + "<id>");
     patterns.insert(text(&keys.deduplication) + "<key>");
+    patterns.insert(text(&keys.records) + "<name>");
+    assert_eq!(text(&keys.record("<name>")), text(&keys.records) + "<name>");
     patterns.insert(text(&keys::node(7)).replace('7', "<n>"));
     patterns.insert(keys::NODES.to_owned() + "<n>");
     patterns

@@ -7,7 +7,7 @@ use super::{
     script::{Script, script},
 };
 
-pub(super) static SCRIPT: Script<8, 0> = script!("counts", uses "guard");
+pub(super) static SCRIPT: Script<9, 0> = script!("counts", uses "guard");
 
 /// How many jobs stand in each place of a queue.
 ///
@@ -22,7 +22,8 @@ pub(super) static SCRIPT: Script<8, 0> = script!("counts", uses "guard");
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Can be claimed now, unless the queue is paused.
+    /// Wait to be claimed, in the flat line and in lanes. What another implementation has put into a lane counts from when
+    /// a job of that lane is next moved by this one.
     pub pending: u64,
     /// Held by workers.
     pub active: u64,
@@ -38,6 +39,8 @@ pub struct Counts {
     pub failed: u64,
     /// Whether the queue is paused.
     pub paused: bool,
+    /// In how many lanes jobs wait.
+    pub lanes: u64,
 }
 
 impl Counts {
@@ -65,6 +68,7 @@ impl Store {
                 keys.completed.clone(),
                 keys.failed.clone(),
                 keys.meta.clone(),
+                keys.root.clone(),
             ],
             [],
         );
@@ -84,6 +88,7 @@ impl Counts {
             completed: reply.count()?,
             failed: reply.count()?,
             paused: reply.integer()? == 1,
+            lanes: reply.count()?,
         })
     }
 }

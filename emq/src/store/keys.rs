@@ -2,7 +2,7 @@
 
 use fred::types::{ClusterHash, Key};
 
-use crate::job::{JobId, QueueName};
+use crate::job::{JobId, LaneName, QueueName};
 
 /// The keys of one queue, all with the hash tag `{queue}` and so in one cluster slot.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(super) struct Keys {
     pub(super) completed: Key,
     pub(super) failed: Key,
     pub(super) events: Key,
+    pub(super) recurring: Key,
+    pub(super) records: Key,
     pub(super) root: Key,
     prefix: String,
 }
@@ -30,7 +32,8 @@ impl Keys {
         let prefix = format!("emq:{{{queue}}}:");
         let key = |name: &str| Key::from(format!("{prefix}{name}"));
         Self {
-            // `rows` and `deduplication` are prefixes: a script appends an id or a key to them, and nothing else.
+            // `rows`, `deduplication` and `records` are prefixes: a script appends an id, a key or a name to them, and
+            // nothing else.
             rows: key("job:"),
             pending: key("pending"),
             active: key("active"),
@@ -45,6 +48,8 @@ impl Keys {
             completed: key("metrics:completed"),
             failed: key("metrics:failed"),
             events: key("events"),
+            recurring: key("repeat"),
+            records: key("repeat:"),
             // What belongs to lanes stands behind it: `lua/lib/lanes.lua` appends the rest.
             root: key(""),
             prefix,
@@ -53,6 +58,15 @@ impl Keys {
 
     pub(super) fn row(&self, id: JobId) -> Key {
         format!("{}job:{id}", self.prefix).into()
+    }
+
+    /// Where the jobs of a lane wait; `lua/lib/lanes.lua` spells it the same way.
+    pub(super) fn line(&self, lane: &LaneName) -> Key {
+        format!("{}g:{}:pending", self.prefix, lane.as_str()).into()
+    }
+
+    pub(super) fn record(&self, name: &str) -> Key {
+        format!("{}repeat:{name}", self.prefix).into()
     }
 
     pub(super) fn logs(&self, id: JobId) -> Key {

@@ -1,4 +1,4 @@
-use fred::types::Value;
+use fred::types::{Key, Value};
 
 use super::{
     Store,
@@ -6,7 +6,7 @@ use super::{
     reply::Reply,
     script::{Script, number, script},
 };
-use crate::job::JobId;
+use crate::job::{JobId, LaneName};
 
 pub(super) static SCRIPT: Script<1, 2> = script!("list");
 
@@ -22,7 +22,8 @@ pub(super) static SCRIPT: Script<1, 2> = script!("list");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
-    /// What can be claimed, in the order in which it will be. The score is the priority.
+    /// What waits in the flat line, in the order in which it will be claimed. The score is the priority. For what waits in
+    /// lanes, see [`Lane::list`](crate::Lane::list).
     Pending,
     /// What workers hold. The score is the end of the lease in Unix ms, by the server's clock.
     Active,
@@ -69,9 +70,18 @@ impl Store {
             Place::Dead => &keys.dead,
             Place::Finished => &keys.done,
         };
+        self.list_key(key.clone(), offset, count).await
+    }
+
+    /// Up to `count` (at most 1 000) jobs that wait in a lane, after the first `offset`.
+    pub(crate) async fn list_lane(&self, lane: &LaneName, offset: u64, count: usize) -> Result<Vec<Listed>, CallError> {
+        self.list_key(self.keys.line(lane), offset, count).await
+    }
+
+    async fn list_key(&self, key: Key, offset: u64, count: usize) -> Result<Vec<Listed>, CallError> {
         let offset = offset.min(u64::from(u32::MAX));
         let count = count.clamp(1, super::MAX_BATCH) as u64;
-        let call = SCRIPT.with([key.clone()], [number(offset), number(count)]);
+        let call = SCRIPT.with([key], [number(offset), number(count)]);
         Listed::read(self.connection.call(call).await?.value)
     }
 }

@@ -10,20 +10,30 @@ mod claim;
 mod complete;
 mod connection;
 mod counts;
+mod drain_lane;
 mod durable;
 mod enqueue;
 mod error;
 mod exchange;
 mod extend;
+mod fire;
 mod get;
+mod hold;
 mod keys;
+mod lane;
 mod list;
+mod list_lanes;
 mod node;
+mod pause;
 mod promote;
+mod rate;
 mod reap;
+mod reassign;
+mod recurring;
 mod release;
 mod remove;
 mod reply;
+mod resume;
 mod retry;
 mod revive;
 mod script;
@@ -32,6 +42,7 @@ mod settled;
 mod snooze;
 mod state;
 mod trim;
+mod tune;
 mod wait;
 
 #[cfg(test)]
@@ -49,19 +60,28 @@ pub(crate) use self::{
     durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
+    fire::{Fired, Run, Turn},
     node::{NODE_TTL, Node},
+    recurring::{Definition, Record, Template},
+    tune::Setting,
     wait::Waiter,
 };
 pub use self::{
     claim::{Batch, Claimed, Lease},
     counts::Counts,
+    drain_lane::LaneDrained,
     durable::Durability,
     error::{CallError, ConnectError},
     extend::Extended,
     get::Stored,
+    lane::LaneState,
     list::{Listed, Place},
+    list_lanes::ListedLane,
     promote::Promoted,
+    rate::Rate,
     reap::Reaped,
+    reassign::Reassigned,
+    recurring::Upserted,
     remove::Removed,
     revive::Revived,
     settled::Settled,

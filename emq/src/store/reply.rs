@@ -72,10 +72,15 @@ impl Reply {
         }
     }
 
-    /// A field of a row that somebody may have tampered with: `None` unless it is a number.
+    /// A field that somebody may have tampered with: `None` unless it is a number.
     pub(super) fn lenient_number<T: std::str::FromStr>(&mut self) -> Result<Option<T>, CallError> {
         let part = self.next()?;
         Ok(part.as_str().and_then(|text| text.parse().ok()))
+    }
+
+    /// A field that somebody may have tampered with, as text: what is no text in it is replaced.
+    pub(super) fn lenient_text(&mut self) -> Result<Option<String>, CallError> {
+        Ok(self.optional_bytes()?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// An id that somebody may have put there: `None` unless it is a job's, for another can't be named.

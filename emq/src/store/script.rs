@@ -70,9 +70,9 @@ pub(super) struct Invocation {
     pub(super) args: Vec<Value>,
 }
 
-pub(super) fn sha1_hex(source: &str) -> String {
+pub(super) fn sha1_hex(source: impl AsRef<[u8]>) -> String {
     use std::fmt::Write as _;
-    Sha1::digest(source.as_bytes()).iter().fold(String::with_capacity(40), |mut text, byte| {
+    Sha1::digest(source.as_ref()).iter().fold(String::with_capacity(40), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })

@@ -1,12 +1,12 @@
-//! The beat: what time does to a queue. Expired leases are reaped, due jobs promoted, and what was kept long enough is
-//! forgotten, whether the worker is busy or idle.
+//! The beat: what time does to a queue. Expired leases are reaped, due jobs promoted, recurring jobs enqueued, and what was
+//! kept long enough is forgotten, whether the worker is busy or idle.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::line::Line;
+use super::{line::Line, recurring::Recurrences};
 use crate::{
     clock::later,
     store::{CallError, Keep, MAX_BATCH},
@@ -27,7 +27,7 @@ pub(crate) struct Upkeep {
 }
 
 /// Looks after one queue until the worker stops: on every beat, and in between when something is known to fall due.
-pub(crate) async fn maintain(line: Arc<Line>, upkeep: Upkeep, stop: CancellationToken) {
+pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, mut recurrences: Recurrences, stop: CancellationToken) {
     let mut beats: u32 = 0;
     let mut next_beat = Instant::now();
     let mut earliest = next_beat;
@@ -46,7 +46,8 @@ pub(crate) async fn maintain(line: Arc<Line>, upkeep: Upkeep, stop: Cancellation
             beats = beats.wrapping_add(1);
             next_beat = later(Instant::now(), upkeep.beat);
         }
-        if stop.run_until_cancelled(sweep(&line, &upkeep, trim, &mut failing)).await.is_none() {
+        let sweep = sweep(&line, &upkeep, &mut recurrences, trim, &mut failing);
+        if stop.run_until_cancelled(Box::pin(sweep)).await.is_none() {
             return;
         }
         earliest = Instant::now() + SHORTEST;
@@ -58,13 +59,20 @@ pub(crate) async fn maintain(line: Arc<Line>, upkeep: Upkeep, stop: Cancellation
 struct Failing {
     reap: bool,
     promote: bool,
+    register: bool,
+    fire: bool,
     trim: bool,
 }
 
-/// Reaps, then promotes, then, now and then, trims. One that fails doesn't keep the others from their work.
-async fn sweep(line: &Line, upkeep: &Upkeep, trims: bool, failing: &mut Failing) {
+/// Reaps, promotes, fires, and, now and then, trims. One that fails doesn't keep the others from their work.
+async fn sweep(line: &Line, upkeep: &Upkeep, recurrences: &mut Recurrences, trims: bool, failing: &mut Failing) {
     report(line, "reaping", &mut failing.reap, &reap(line, upkeep.max_stalled).await);
     report(line, "promoting", &mut failing.promote, &promote(line).await);
+    if trims || !recurrences.are_registered() {
+        let registered = recurrences.register(line).await;
+        report(line, "registering recurring jobs", &mut failing.register, &registered);
+    }
+    report(line, "enqueuing recurring jobs", &mut failing.fire, &recurrences.fire(line).await);
     if trims {
         report(line, "trimming", &mut failing.trim, &trim(line, upkeep.keep).await);
     }

@@ -1,6 +1,17 @@
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
-use super::{BuildError, BuildProblem, Worker, beat::Upkeep, registry::Registry};
+use super::{
+    BuildError, BuildProblem, Worker,
+    beat::Upkeep,
+    order::{Order, Turns},
+    recurring::Declared,
+    registry::Registry,
+};
 use crate::{
     client::Client,
     job::{Handler, NameError, QueueName},
@@ -62,6 +73,9 @@ struct Setup {
     layers: Vec<UserLayer>,
     queues: Vec<String>,
     limits: BTreeMap<String, usize>,
+    weights: BTreeMap<String, u32>,
+    reserved: BTreeMap<String, usize>,
+    is_strict: bool,
     name: String,
     concurrency: usize,
     lease: Duration,
@@ -86,13 +100,26 @@ impl<S> fmt::Debug for WorkerBuilder<S> {
 pub(super) struct Plan {
     pub(super) registry: Registry,
     pub(super) layers: Vec<UserLayer>,
-    pub(super) queues: Vec<(QueueName, Option<usize>)>,
+    pub(super) queues: Vec<Served>,
+    pub(super) order: Order,
     pub(super) name: String,
     pub(super) concurrency: usize,
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) upkeep: Upkeep,
+    /// Each with the queue that it belongs to, which is one of `queues`.
+    pub(super) recurring: Vec<(QueueName, Declared)>,
     pub(super) trace: TraceLayer,
+}
+
+/// A queue that the worker serves.
+#[derive(Clone, Debug)]
+pub(super) struct Served {
+    pub(super) name: QueueName,
+    /// How many of its jobs may be in hand.
+    pub(super) limit: Option<usize>,
+    /// How many slots are for it alone.
+    pub(super) reserved: usize,
 }
 
 impl fmt::Debug for Plan {
@@ -113,6 +140,9 @@ impl WorkerBuilder {
             layers: Vec::new(),
             queues: Vec::new(),
             limits: BTreeMap::new(),
+            weights: BTreeMap::new(),
+            reserved: BTreeMap::new(),
+            is_strict: false,
             name: format!("worker-{}", std::process::id()),
             concurrency: DEFAULT_CONCURRENCY,
             lease: DEFAULT_LEASE,
@@ -203,7 +233,8 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     }
 
     /// Takes jobs from this queue, and no longer from those of the registered jobs' types; call it once per queue.
-    /// Queues are served in turn.
+    /// Queues are served in turn, job by job, unless [`queue_weight`](Self::queue_weight) or
+    /// [`strict_order`](Self::strict_order) says otherwise.
     ///
     /// ```no_run
     /// # fn example(client: emq::Client) {
@@ -224,6 +255,46 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     /// ```
     pub fn queue_concurrency(mut self, name: impl Into<String>, limit: usize) -> Self {
         self.setup.limits.insert(name.into(), limit);
+        self
+    }
+
+    /// How many jobs of this queue the worker takes for each one of a queue with the weight 1, while both have work; 1 by
+    /// default, and 0 counts as 1. A queue that had no work doesn't catch up on what it has missed.
+    ///
+    /// ```no_run
+    /// # fn example(client: emq::Client) {
+    /// let builder = emq::Worker::builder(&client).queue("mail").queue("reports").queue_weight("mail", 3);
+    /// # }
+    /// ```
+    pub fn queue_weight(mut self, name: impl Into<String>, weight: u32) -> Self {
+        self.setup.weights.insert(name.into(), weight);
+        self
+    }
+
+    /// Keeps so many of the worker's slots for this queue alone; none by default. It may take more than these. So a long
+    /// job of another queue never keeps it from running.
+    ///
+    /// ```no_run
+    /// # fn example(client: emq::Client) {
+    /// let builder = emq::Worker::builder(&client).queue("alerts").queue("reports").queue_reserve("alerts", 2);
+    /// # }
+    /// ```
+    pub fn queue_reserve(mut self, name: impl Into<String>, slots: usize) -> Self {
+        self.setup.reserved.insert(name.into(), slots);
+        self
+    }
+
+    /// Takes jobs of a queue only while those named before it have none that can be claimed, in the order of
+    /// [`queue`](Self::queue), or else of [`register`](Self::register). A queue that always has work starves those behind it,
+    /// but for what [`queue_reserve`](Self::queue_reserve) keeps for them.
+    ///
+    /// ```no_run
+    /// # fn example(client: emq::Client) {
+    /// let builder = emq::Worker::builder(&client).queue("urgent").queue("bulk").strict_order();
+    /// # }
+    /// ```
+    pub fn strict_order(mut self) -> Self {
+        self.setup.is_strict = true;
         self
     }
 
@@ -336,8 +407,9 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] with every problem: no jobs, two jobs of one name, a bad queue name, a concurrency of zero or for a
-    /// queue that isn't served, a lease or beat that is too short, a `max_stalled` of zero.
+    /// [`BuildError`] with every problem: no jobs, two jobs of one name, a job that can't recur as it says, a bad queue
+    /// name, a concurrency of zero, a setting for a queue that isn't served, more slots reserved than there are, weights in a strict order, a lease or beat that
+    /// is too short, a `max_stalled` of zero.
     ///
     /// ```no_run
     /// # fn example(client: emq::Client) {
@@ -366,14 +438,23 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
             }
         }
         let queues = self.checked_queues(&mut problems);
+        self.check_reserved(&queues, &mut problems);
+        if self.setup.is_strict && !self.setup.weights.is_empty() {
+            problems.push(BuildProblem::WeightsInStrictOrder);
+        }
         if !problems.is_empty() {
             return Err(BuildError::new(problems));
         }
         let upkeep = Upkeep { beat: self.setup.beat, max_stalled: self.setup.max_stalled, keep: self.setup.keep };
+        let weights = queues.iter().map(|queue| self.setup.weights.get(queue.name.as_str()).copied().unwrap_or(1));
+        let order = if self.setup.is_strict { Order::Strict } else { Order::Shared(Turns::new(weights)) };
+        let recurring = served(self.setup.registry.recurring(), &queues);
         let plan = Plan {
+            recurring,
             registry: self.setup.registry,
             layers: self.setup.layers,
             queues,
+            order,
             name: self.setup.name,
             concurrency: self.setup.concurrency,
             lease: self.setup.lease,
@@ -384,7 +465,7 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         Ok(Worker::new(self.setup.client, plan))
     }
 
-    fn checked_queues(&self, problems: &mut Vec<BuildProblem>) -> Vec<(QueueName, Option<usize>)> {
+    fn checked_queues(&self, problems: &mut Vec<BuildProblem>) -> Vec<Served> {
         let mut names: Vec<String> = match self.setup.queues.as_slice() {
             [] => self.setup.registry.queues().map(str::to_owned).collect(),
             named => named.to_vec(),
@@ -395,18 +476,52 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
             if *limit == 0 {
                 problems.push(BuildProblem::NoConcurrency { of: format!("the queue {queue:?}") });
             }
-            if !names.contains(queue) {
-                problems.push(BuildProblem::UnservedQueue { queue: queue.clone() });
-            }
+        }
+        let set: BTreeSet<&String> =
+            self.setup.limits.keys().chain(self.setup.weights.keys()).chain(self.setup.reserved.keys()).collect();
+        for queue in set.into_iter().filter(|queue| !names.contains(queue)) {
+            problems.push(BuildProblem::UnservedQueue { queue: queue.clone() });
         }
         let mut queues = Vec::with_capacity(names.len());
         for name in names {
             let checked: Result<QueueName, NameError> = QueueName::new(&name);
             match checked {
-                Ok(queue) => queues.push((queue, self.setup.limits.get(&name).copied())),
+                Ok(queue) => queues.push(Served {
+                    name: queue,
+                    limit: self.setup.limits.get(&name).copied(),
+                    reserved: self.setup.reserved.get(&name).copied().unwrap_or(0),
+                }),
                 Err(error) => problems.push(error.into()),
             }
         }
         queues
     }
+
+    fn check_reserved(&self, queues: &[Served], problems: &mut Vec<BuildProblem>) {
+        let concurrency = self.setup.concurrency;
+        let reserved = queues.iter().fold(0_usize, |sum, queue| sum.saturating_add(queue.reserved));
+        let others = queues.iter().filter(|queue| queue.reserved == 0).count();
+        if reserved > 0 && reserved.saturating_add(others.min(1)) > concurrency {
+            problems.push(BuildProblem::TooManyReserved { reserved, concurrency, others });
+        }
+        for Served { name, limit, reserved } in queues {
+            if let Some(limit) = limit.filter(|limit| limit < reserved) {
+                let queue = name.to_string();
+                problems.push(BuildProblem::ReservedBeyondLimit { queue, reserved: *reserved, limit });
+            }
+        }
+    }
+}
+
+/// The recurring jobs whose queue is served. In a deploy of several kinds of workers, each may register all jobs and serve
+/// some of the queues.
+fn served(recurring: impl Iterator<Item = (&'static str, Declared)>, queues: &[Served]) -> Vec<(QueueName, Declared)> {
+    let mut served = Vec::new();
+    for (queue, declared) in recurring {
+        match queues.iter().find(|served| served.name.as_str() == queue) {
+            Some(of) => served.push((of.name.clone(), declared)),
+            None => tracing::info!(job = declared.name, queue, "a recurring job is left to the workers of its queue"),
+        }
+    }
+    served
 }

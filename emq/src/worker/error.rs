@@ -81,6 +81,14 @@ pub enum BuildProblem {
         /// Where the second is defined.
         second: &'static str,
     },
+    /// A job's type says that it recurs, and it can't.
+    #[error("the job {job:?} can't recur: {reason}")]
+    Recurring {
+        /// Its name.
+        job: String,
+        /// Why.
+        reason: String,
+    },
     /// A queue's name can't be one.
     #[error(transparent)]
     Queue(#[from] NameError),
@@ -103,14 +111,41 @@ pub enum BuildProblem {
     /// Stalls that would bury every job at once.
     #[error("max_stalled is 0, which would bury a job that never stalled; it is at least 1, or `None` for never")]
     NoStalls,
-    /// A concurrency for a queue that the worker doesn't serve.
+    /// A concurrency, a weight or reserved slots for a queue that the worker doesn't serve.
     #[error(
-        "a concurrency is set for the queue {queue:?}, which the worker doesn't serve; add it with `.queue({queue:?})`"
+        "something is set for the queue {queue:?}, which the worker doesn't serve; add it with `.queue({queue:?})`"
     )]
     UnservedQueue {
         /// The queue.
         queue: String,
     },
+    /// More slots are reserved than there are, or all of them and a queue is left without any.
+    #[error(
+        "{reserved} slots are reserved of the {concurrency} that the worker has, and {others} queues share the rest; raise the concurrency or reserve fewer"
+    )]
+    TooManyReserved {
+        /// How many are reserved, of all queues together.
+        reserved: usize,
+        /// How many the worker has.
+        concurrency: usize,
+        /// How many queues have none reserved.
+        others: usize,
+    },
+    /// More slots are reserved for a queue than it may use.
+    #[error(
+        "{reserved} slots are reserved for the queue {queue:?}, which may have {limit} jobs in hand; raise its concurrency or reserve fewer"
+    )]
+    ReservedBeyondLimit {
+        /// The queue.
+        queue: String,
+        /// How many are reserved for it.
+        reserved: usize,
+        /// Its concurrency.
+        limit: usize,
+    },
+    /// Weights in a strict order.
+    #[error("weights say nothing in a strict order; take out `.strict_order()` or the weights")]
+    WeightsInStrictOrder,
 }
 
 /// Why a worker couldn't start, or couldn't go on.

@@ -12,6 +12,7 @@ use super::{
     appetite::Appetite,
     exchange::{Asking, Claimed},
     line::Line,
+    order::Order,
     registry::Names,
     slots::Slots,
     stats::Counters,
@@ -36,6 +37,7 @@ pub(super) struct Fetcher {
     pub(super) registry: Names,
     pub(super) appetite: Appetite,
     pub(super) sources: Vec<Source>,
+    pub(super) order: Order,
     pub(super) slots: Slots,
     pub(super) counters: Arc<Counters>,
     pub(super) runs: Tasks,
@@ -77,7 +79,6 @@ impl Fetcher {
     pub(super) async fn run(mut self) {
         let stop = self.stop.clone();
         let freed = self.slots.freed();
-        let mut next = 0;
         while !stop.is_cancelled() {
             if self.slots.free() == 0 && !self.rides() {
                 stop.run_until_cancelled(freed.notified()).await;
@@ -86,11 +87,8 @@ impl Fetcher {
             if stop.run_until_cancelled(self.ready()).await.is_none() {
                 break;
             }
-            match self.next_source(next) {
-                Some(at) => {
-                    next = at + 1;
-                    self.claim(at).await;
-                }
+            match self.next_source() {
+                Some(at) => self.claim(at).await,
                 None => self.sleep().await,
             }
         }
@@ -111,11 +109,10 @@ impl Fetcher {
         poll_fn(|cx| Poll::Ready(self.stack.poll_ready(cx).is_ready())).await
     }
 
-    /// The next queue in turn that may have work and has room.
-    fn next_source(&self, from: usize) -> Option<usize> {
-        let count = self.sources.len();
-        (0..count).map(|n| (from + n) % count).find(|at| {
-            let source = &self.sources[*at];
+    /// The next queue in order that may have work and has room.
+    fn next_source(&self) -> Option<usize> {
+        self.order.next(self.sources.len(), |at| {
+            let source = &self.sources[at];
             source.line.is_hot() && (source.line.room() > 0 || self.rides()) && !source.is_paused()
         })
     }
@@ -163,9 +160,13 @@ impl Fetcher {
         match claimed {
             Ok(Ok(claimed)) => {
                 source.paused_until = None;
+                self.order.took(at, claimed.batch.jobs.len());
                 self.dispatch(at, claimed).await;
             }
-            Ok(Err(error)) => source.failed(&error),
+            Ok(Err(error)) => {
+                source.failed(&error);
+                self.order.took(at, 0);
+            }
             Err(_withdrawn) => {}
         }
     }

@@ -1,38 +1,40 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use tokio::{sync::Notify, time::Instant};
 
+use super::shares::Shares;
 use crate::{queue::Claimer, store::Store};
 
 /// One queue of a worker: what fetching, waiting and the beat tell each other about it.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) store: Store,
-    pub(super) in_hand: AtomicUsize,
-    limit: Option<usize>,
+    shares: Arc<Shares>,
+    /// Which of the shares is this queue's.
+    share: usize,
     /// It may have work that can be claimed.
     hot: AtomicBool,
     /// The fetcher has found nothing and sleeps: a marker may be waited for.
     parked: AtomicBool,
     parking: Notify,
-    /// When a job falls due or loses its lease next, as far as it is known.
+    /// When a job falls due or loses its lease next, or a recurring job has its slot, as far as it is known.
     event: Mutex<Option<Instant>>,
     event_moved: Notify,
     fetcher: Arc<Notify>,
 }
 
 impl Line {
-    pub(super) fn new(store: Store, limit: Option<usize>, fetcher: Arc<Notify>) -> Arc<Self> {
+    pub(super) fn new(store: Store, shares: Arc<Shares>, share: usize, fetcher: Arc<Notify>) -> Arc<Self> {
         Arc::new(Self {
             store,
-            in_hand: AtomicUsize::new(0),
-            limit,
+            shares,
+            share,
             // It is looked at first of all.
             hot: AtomicBool::new(true),
             parked: AtomicBool::new(false),
@@ -49,7 +51,17 @@ impl Line {
 
     /// How many more jobs of this queue may be in hand.
     pub(super) fn room(&self) -> usize {
-        self.limit.map_or(usize::MAX, |limit| limit.saturating_sub(self.in_hand.load(Ordering::Relaxed)))
+        self.shares.room(self.share)
+    }
+
+    /// A job of this queue is in hand.
+    pub(super) fn took(&self) {
+        self.shares.took(self.share);
+    }
+
+    /// And no longer is.
+    pub(super) fn let_go(&self) {
+        self.shares.let_go(self.share);
     }
 
     pub(super) fn is_hot(&self) -> bool {

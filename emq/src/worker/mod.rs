@@ -7,7 +7,10 @@ mod error;
 mod exchange;
 mod fetch;
 mod line;
+mod order;
+mod recurring;
 mod registry;
+mod shares;
 mod shutdown;
 mod signal;
 mod slots;
@@ -25,6 +28,8 @@ use self::{
     exchange::{Exchange, Settling},
     fetch::{Fetcher, Source},
     line::Line,
+    recurring::Recurrences,
+    shares::Shares,
     slots::Slots,
     stats::Counters,
 };
@@ -186,10 +191,12 @@ impl Worker {
         let keeper = patiently(&client, || LeaseKeeper::start(&client)).await?;
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
         let mut lines = Vec::with_capacity(plan.queues.len());
-        for (queue, limit) in &plan.queues {
-            let store = client.store(queue.clone());
+        let shares = plan.queues.iter().map(|queue| (queue.limit, queue.reserved));
+        let shares = Arc::new(Shares::new(plan.concurrency, shares));
+        for (share, queue) in plan.queues.iter().enumerate() {
+            let store = client.store(queue.name.clone());
             let waiter = patiently(&client, || store.waiter(client.settings())).await?;
-            lines.push((Line::new(store, *limit, slots.freed()), waiter));
+            lines.push((Line::new(store, Arc::clone(&shares), share, slots.freed()), waiter));
         }
 
         // Every task ends when `abandon` is cancelled, so that none outlives a run that is dropped.
@@ -202,7 +209,10 @@ impl Worker {
         for (line, waiter) in lines {
             let waiter = Arc::new(waiter);
             counters.watch(Arc::clone(&waiter));
-            tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, stop.clone()), &broken);
+            let declared = plan.recurring.iter().filter(|(queue, _)| queue == line.store.name());
+            let declared = declared.map(|(_, declared)| declared.clone()).collect();
+            let recurrences = Recurrences::new(client.clone(), declared);
+            tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, recurrences, stop.clone()), &broken);
             tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
             let claimer = line.claimer(&plan.name, plan.lease);
             let (exchange, asking) = Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimer);
@@ -225,6 +235,7 @@ impl Worker {
             registry,
             appetite: Appetite::of_stack(!plan.layers.is_empty()),
             sources,
+            order: plan.order,
             slots,
             counters: Arc::clone(&counters),
             runs: runs.clone(),

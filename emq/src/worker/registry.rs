@@ -1,6 +1,6 @@
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use super::{BuildProblem, builder::SHORTEST_LEASE};
+use super::{BuildProblem, builder::SHORTEST_LEASE, recurring::Declared};
 use crate::{
     job::{Handler, JobOptions, QueueName},
     layer::{JobService, Route, UserLayer, handler, stack},
@@ -18,6 +18,7 @@ struct Registered {
     options: JobOptions,
     location: &'static str,
     service: JobService,
+    recurring: Option<Result<Declared, String>>,
 }
 
 impl fmt::Debug for Registry {
@@ -37,6 +38,7 @@ impl Registry {
             aliases: J::ALIASES,
             options: J::OPTIONS,
             location: J::LOCATION,
+            recurring: J::recurrence().map(Declared::of::<J>),
             service: stack::job(layers, handler::<S, J>(Arc::clone(state))),
         });
     }
@@ -50,10 +52,18 @@ impl Registry {
         self.jobs.iter().map(|job| job.options.queue)
     }
 
+    /// The jobs whose types say that they recur, each with its queue.
+    pub(super) fn recurring(&self) -> impl Iterator<Item = (&'static str, Declared)> {
+        self.jobs.iter().filter_map(|job| Some((job.options.queue, job.recurring.clone()?.ok()?)))
+    }
+
     /// What is wrong with the jobs' types.
     pub(super) fn problems(&self) -> Vec<BuildProblem> {
         let mut problems = self.duplicates();
         for job in &self.jobs {
+            if let Some(Err(reason)) = &job.recurring {
+                problems.push(BuildProblem::Recurring { job: job.name.to_owned(), reason: reason.clone() });
+            }
             let settings = [
                 ("lease", job.options.lease, SHORTEST_LEASE, "100 ms"),
                 ("timeout", job.options.timeout, Duration::from_millis(1), "1 ms"),

@@ -1,4 +1,4 @@
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -30,7 +30,7 @@ impl Slots {
     /// Takes a slot for a job of this line.
     pub(super) fn take(&self, line: &Arc<Line>) -> Slot {
         self.counters.took();
-        line.in_hand.fetch_add(1, Ordering::Relaxed);
+        line.took();
         Slot { counters: Arc::clone(&self.counters), line: Arc::clone(line), freed: Arc::clone(&self.freed) }
     }
 }
@@ -45,7 +45,7 @@ pub(super) struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.line.in_hand.fetch_sub(1, Ordering::Relaxed);
+        self.line.let_go();
         self.counters.let_go();
         self.freed.notify_one();
     }

@@ -39,6 +39,8 @@ pub struct Stats {
     pub dead: u64,
     /// How many asked to run later.
     pub snoozed: u64,
+    /// How many met a limit elsewhere and went back, to wait for its end.
+    pub rate_limited: u64,
     /// How many had nothing to do any more.
     pub discarded: u64,
     /// How many were given back.
@@ -131,6 +133,7 @@ pub(super) struct Counters {
     retried: AtomicU64,
     dead: AtomicU64,
     snoozed: AtomicU64,
+    rate_limited: AtomicU64,
     discarded: AtomicU64,
     released: AtomicU64,
     lost: AtomicU64,
@@ -158,6 +161,7 @@ impl Counters {
             retried: AtomicU64::new(0),
             dead: AtomicU64::new(0),
             snoozed: AtomicU64::new(0),
+            rate_limited: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
             released: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -207,6 +211,7 @@ impl Counters {
                 Outcome::Retry { .. } => &self.retried,
                 Outcome::Dead { .. } => &self.dead,
                 Outcome::Snooze { .. } => &self.snoozed,
+                Outcome::Hold { .. } => &self.rate_limited,
                 Outcome::Discard { .. } => &self.discarded,
                 Outcome::Release => &self.released,
             },
@@ -231,6 +236,7 @@ impl Counters {
             retried: read(&self.retried),
             dead: read(&self.dead),
             snoozed: read(&self.snoozed),
+            rate_limited: read(&self.rate_limited),
             discarded: read(&self.discarded),
             released: read(&self.released),
             lost: read(&self.lost),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use emq::{
-    Admission, Claimer, Client, Completion, Draft, Extended, JobId, Keep, Lease, Queue, Removed, Revived, Settled,
-    Unique,
+    Admission, Claimer, Client, Completion, Draft, Extended, JobId, Keep, Lease, Queue, Removed, Revived, Schedule,
+    Settled, Unique,
 };
 use support::proxy::{Command, When};
 use support::{Proxy, Raw, Server};
@@ -123,6 +123,17 @@ async fn warm(queue: &Queue) {
     queue.reap(None).await.unwrap();
     queue.trim(Keep::default()).await.unwrap();
     queue.revive(none.id()).await.unwrap();
+    let recurring = queue.recurring();
+    recurring.upsert("warm", hourly(), Work { n: 0 }).await.unwrap();
+    recurring.pause("warm").await.unwrap();
+    recurring.resume("warm").await.unwrap();
+    let id = recurring.run_now("warm").await.unwrap().unwrap();
+    queue.remove(id).await.unwrap();
+    recurring.remove("warm").await.unwrap();
+}
+
+fn hourly() -> Schedule {
+    Schedule::every(Duration::from_secs(3_600))
 }
 
 /// What a settle answers: its own earlier try isn't taken for somebody else's.
@@ -344,6 +355,57 @@ async fn a_call_that_was_dropped_leaves_nothing_undone() {
         }
     }
     assert_eq!((claimed, line.sound.counts().await.unwrap().active), (50, 50));
+}
+
+#[tokio::test]
+async fn register_a_recurring_job() {
+    under_each_fault(async |line, fault| {
+        let call = line.broken.recurring().upsert("report", hourly(), Work { n: 1 }).into_future();
+        line.suffer(fault, call).await.unwrap();
+        let registered = line.sound.recurring().get("report").await.unwrap().unwrap();
+        let again = line.sound.recurring().upsert("report", hourly(), Work { n: 1 }).await.unwrap();
+        assert_eq!(again, emq::Upserted::Unchanged, "{fault:?}");
+        assert_eq!(line.sound.recurring().get("report").await.unwrap().unwrap(), registered, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn run_a_recurring_job_now() {
+    under_each_fault(async |line, fault| {
+        line.sound.recurring().upsert("report", hourly(), Work { n: 1 }).await.unwrap();
+        let recurring = line.broken.recurring();
+        let id = line.suffer(fault, recurring.run_now("report")).await.unwrap().unwrap();
+        assert_eq!(line.sound.counts().await.unwrap().pending, 1, "{fault:?}: it was enqueued once");
+        assert!(line.sound.get(id).await.unwrap().is_some(), "{fault:?}: under the id that was told");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn pause_resume_and_remove_a_recurring_job() {
+    under_each_fault(async |line, fault| {
+        line.sound.recurring().upsert("report", hourly(), Work { n: 1 }).await.unwrap();
+        let recurring = line.broken.recurring();
+        assert!(line.suffer(fault, recurring.pause("report")).await.unwrap(), "{fault:?}");
+        assert!(line.sound.recurring().get("report").await.unwrap().unwrap().paused, "{fault:?}");
+    })
+    .await;
+    under_each_fault(async |line, fault| {
+        line.sound.recurring().upsert("report", hourly(), Work { n: 1 }).await.unwrap();
+        line.sound.recurring().pause("report").await.unwrap();
+        let recurring = line.broken.recurring();
+        assert!(line.suffer(fault, recurring.resume("report")).await.unwrap(), "{fault:?}");
+        assert!(!line.sound.recurring().get("report").await.unwrap().unwrap().paused, "{fault:?}");
+    })
+    .await;
+    under_each_fault(async |line, fault| {
+        line.sound.recurring().upsert("report", hourly(), Work { n: 1 }).await.unwrap();
+        let recurring = line.broken.recurring();
+        assert!(line.suffer(fault, recurring.remove("report")).await.unwrap(), "{fault:?}");
+        assert_eq!(line.sound.recurring().get("report").await.unwrap(), None, "{fault:?}");
+    })
+    .await;
 }
 
 #[tokio::test]

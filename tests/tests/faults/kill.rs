@@ -41,3 +41,43 @@ async fn no_job_is_lost_while_workers_are_killed_and_started_again() {
     last.terminate();
     assert!(last.wait().await.is_success());
 }
+
+#[tokio::test]
+async fn limits_hold_while_workers_are_killed_and_every_slot_comes_free() {
+    let office = Office::open("limits").await;
+    office.queue.set_concurrency(5).await.unwrap();
+    let lanes = [("a", 1), ("b", 2), ("c", 4)];
+    for (lane, limit) in lanes {
+        office.queue.lane(lane).unwrap().set_concurrency(limit).await.unwrap();
+    }
+    let count = 120;
+    for n in 0..count {
+        office.enqueue_into(lanes[n % 3].0, Chore::Takes(10)).await;
+    }
+    let within = async || {
+        let counts = office.queue.counts().await.unwrap();
+        assert!(counts.active <= 5, "{} are active", counts.active);
+        for (lane, limit) in lanes {
+            let state = office.queue.lane(lane).unwrap().state().await.unwrap();
+            assert!(state.active <= u64::from(limit), "{} of {lane} are active", state.active);
+        }
+        counts.completed
+    };
+    for _ in 0..4 {
+        let before = within().await;
+        let workers = [office.worker().await, office.worker().await];
+        office.until(async || within().await > before + 8).await;
+        for worker in workers {
+            worker.kill().await;
+        }
+    }
+    let last = office.worker().await;
+    office.until(async || within().await >= count as u64).await;
+    for (lane, _) in lanes {
+        assert_eq!(office.queue.lane(lane).unwrap().state().await.unwrap().active, 0);
+    }
+    let counts = office.queue.counts().await.unwrap();
+    assert_eq!((counts.unfinished(), counts.dead, counts.lanes), (0, 0, 0));
+    last.terminate();
+    assert!(last.wait().await.is_success());
+}

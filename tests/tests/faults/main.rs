@@ -5,6 +5,7 @@ mod freeze;
 mod kill;
 mod office;
 mod phases;
+mod recurring;
 mod start_stop;
 mod terminate;
 mod twins;

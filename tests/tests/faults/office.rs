@@ -4,15 +4,15 @@
 
 use std::{
     env,
-    time::{Duration, Instant},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use emq::{
-    Backoff, Client, Completion, Handler, Job, JobError, JobId, JobOptions, Queue, Worker, inject::Scope,
+    Backoff, Client, Completion, Handler, Job, JobContext, JobError, JobId, JobOptions, Queue, Worker, inject::Scope,
     shutdown_signal,
 };
 use serde::{Deserialize, Serialize};
-use support::{Child, Server, child, event, in_role, queue_name};
+use support::{Child, Raw, Server, child, event, in_role, queue_name};
 
 /// The lease of the workers, unless a test says otherwise.
 pub(crate) const LEASE: Duration = Duration::from_millis(1_000);
@@ -34,6 +34,8 @@ pub(crate) enum Chore {
     HangsAtFirst,
     /// It takes the process down, each time.
     Aborts,
+    /// It notes down its slot and its id, in a list of its queue.
+    Notes,
     /// It panics in its first run, and is done at once in later ones.
     PanicsAtFirst,
     /// It takes so many milliseconds, and ends so.
@@ -80,6 +82,7 @@ impl Handler<()> for Task {
             Chore::HangsAtFirst if run == 1 => std::future::pending().await,
             Chore::HangsAtFirst => {}
             Chore::Aborts => std::process::abort(),
+            Chore::Notes => note(scope.context()).await,
             Chore::PanicsAtFirst => assert!(run > 1, "at first"),
             Chore::EndsAfter(ms, end) => {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -89,6 +92,19 @@ impl Handler<()> for Task {
         event(&format!("ends {id} {run}"));
         Ok(Completion::empty())
     }
+}
+
+/// Where the slots of a queue are noted down.
+pub(crate) fn notes(queue: &str) -> String {
+    format!("notes:{queue}")
+}
+
+async fn note(context: &JobContext) {
+    let url = env::var("EMQ_TEST_URL").unwrap();
+    let port = url.rsplit(':').next().unwrap().trim_end_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
+    let slot = context.slot().expect("it is the job of a slot").duration_since(UNIX_EPOCH).unwrap().as_millis();
+    let line = format!("{slot} {}", context.id());
+    Raw::open(port).await.unwrap().command(&["RPUSH", &notes(context.queue()), &line]).await;
 }
 
 /// The worker process.
@@ -166,6 +182,10 @@ impl Office {
 
     pub(crate) async fn enqueue(&self, chore: Chore) -> JobId {
         self.queue.enqueue(Task { chore }).await.unwrap().id()
+    }
+
+    pub(crate) async fn enqueue_into(&self, lane: &str, chore: Chore) -> JobId {
+        self.queue.enqueue(Task { chore }).group(lane).await.unwrap().id()
     }
 
     /// Waits until it is so: on the server there is nothing to be awaited.

@@ -1,8 +1,8 @@
 //! What a call answers, in terms of the model. Waits are compared elsewhere, since they depend on the real clock.
 
-use emq::{Extended, JobState, Removed, Revived, Settled};
+use emq::{Extended, JobState, Reassigned, Removed, Revived, Settled};
 
-use crate::verb::{Right, Slot};
+use crate::verb::{Rate, Right, Slot};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -10,6 +10,7 @@ pub(crate) enum Answer {
     Claimed {
         jobs: Vec<Handed>,
         more: bool,
+        expired: usize,
     },
     Settled(Settled),
     Extended(Vec<Extended>),
@@ -34,9 +35,16 @@ pub(crate) enum Answer {
         completed: u64,
         failed: u64,
         paused: bool,
+        lanes: usize,
     },
     Looked(Option<JobState>, Option<Box<Record>>),
     Listed(Vec<Slot>),
+    Reassigned(Reassigned),
+    /// How many jobs a lane was drained of.
+    Drained(usize),
+    Lane(LaneRecord),
+    /// Names, and how many jobs wait there.
+    Lanes(Vec<(String, usize)>),
     /// Whether there was one.
     Marker(bool),
     /// Nothing, or nothing that anybody waited for.
@@ -60,6 +68,19 @@ pub(crate) struct Handed {
     pub(crate) stalled: u32,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) header: Option<String>,
+    pub(crate) lane: Option<String>,
+}
+
+/// A lane as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LaneRecord {
+    pub(crate) waiting: Vec<Slot>,
+    pub(crate) active: usize,
+    pub(crate) concurrency: Option<u32>,
+    pub(crate) weight: u32,
+    pub(crate) rate: Option<Rate>,
+    pub(crate) paused: bool,
+    pub(crate) held: bool,
 }
 
 /// A job as an operator sees it.
@@ -77,24 +98,26 @@ pub(crate) struct Record {
     pub(crate) max_attempts: Option<u32>,
     pub(crate) key: Option<String>,
     pub(crate) header: Option<String>,
+    pub(crate) lane: Option<String>,
     pub(crate) result: Option<String>,
 }
 
 impl Answer {
-    /// Whether it says that nothing was written. A promotion that found nothing may have set the marker, and a trim may
-    /// have forgotten silent workers: those don't say.
+    /// Whether it says that nothing was written. A claim that found nothing may have turned the ring, a promotion may have
+    /// set the marker, and a trim may have forgotten silent workers: those don't say.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
             Self::Enqueued(jobs) => !jobs.contains(&Admitted::New),
-            Self::Claimed { jobs, more } => jobs.is_empty() && !more,
             Self::Settled(settled) => *settled != Settled::Accepted,
             Self::Extended(leases) => !leases.contains(&Extended::Renewed),
             Self::Reaped { recovered, dead } => recovered.is_empty() && dead.is_empty(),
             Self::Revived(revived) => *revived != Revived::Revived,
             Self::Removed(removed) => *removed != Removed::Removed,
-            Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) => true,
+            Self::Reassigned(reassigned) => *reassigned != Reassigned::Reassigned,
+            Self::Drained(jobs) => *jobs == 0,
+            Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) | Self::Lane(_) | Self::Lanes(_) => true,
             Self::Marker(was_there) => !was_there,
-            Self::Promoted(_) | Self::Trimmed { .. } | Self::None => false,
+            Self::Claimed { .. } | Self::Promoted(_) | Self::Trimmed { .. } | Self::None => false,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::verb::{HOUR, Slot, WORKERS};
 /// Takes time off everything that has one, which is as good as letting it pass.
 const ADVANCE: &str = "
 local prefix, wait = ARGV[1], tonumber(ARGV[2])
-for _, set in ipairs({'active', 'schedule', 'dead', 'done'}) do
+for _, set in ipairs({'active', 'schedule', 'dead', 'done', 'held'}) do
     for _, id in ipairs(redis.call('ZRANGE', prefix .. set, 0, -1)) do
         redis.call('ZINCRBY', prefix .. set, -wait, id)
     end
@@ -23,7 +23,19 @@ for i = 1, #claims, 2 do
     local note = request .. '|' .. string.format('%.0f', tonumber(at) - wait) .. '|' .. took
     redis.call('HSET', prefix .. 'claims', claims[i], note)
 end
+local function later(key, field, pattern)
+    local text = redis.call('HGET', key, field)
+    local before, at = string.match(text or '', pattern)
+    if at then redis.call('HSET', key, field, before .. string.format('%.3f', tonumber(at) - wait)) end
+end
+for _, lane in ipairs(redis.call('HKEYS', prefix .. 'grate')) do later(prefix .. 'grate', lane, '^(%d+ %d+ %d+ )(.+)$') end
+later(prefix .. 'meta', 'rate', '^(%d+ %d+ %d+ )(.+)$')
+local held = redis.call('HGET', prefix .. 'meta', 'held')
+if held then redis.call('HSET', prefix .. 'meta', 'held', string.format('%.0f', tonumber(held) - wait)) end
 for i = 3, #ARGV do
+    local row = prefix .. 'job:' .. ARGV[i]
+    local expires = redis.call('HGET', row, 'expires')
+    if expires then redis.call('HSET', row, 'expires', string.format('%.0f', tonumber(expires) - wait)) end
     local key = prefix .. 'job:' .. ARGV[i] .. ':result'
     local left = redis.call('PTTL', key)
     if left >= 0 then redis.call('PEXPIRE', key, left - wait) end

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::facts::{Facts, Spot, row};
-use crate::model::{HEADER, Job, Model, Moment, NAME, Note, Place, key_text, payload, state_text};
+use crate::model::{HEADER, Job, Model, Moment, NAME, Note, Place, Spent, key_text, payload, state_text};
+use crate::verb::Lane;
 
 /// Between which two times of the server's clock each verb was carried out.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,12 @@ enum Want {
         between: (i64, i64),
         fraction: f64,
     },
+    /// A time that is computed from the exact clock.
+    About((i64, i64)),
+    Rate {
+        words: String,
+        tat: Option<(i64, i64)>,
+    },
     Note {
         request: u64,
         between: (i64, i64),
@@ -46,6 +53,12 @@ impl Want {
                 let ms = time.floor() as i64;
                 time - time.floor() == *fraction && (*from..=*to).contains(&ms)
             }),
+            Self::About(between) => is_about(value, *between),
+            Self::Rate { words, tat: None } => words == value,
+            Self::Rate { words, tat: Some(between) } => value
+                .strip_prefix(words)
+                .and_then(|tat| tat.strip_prefix(' '))
+                .is_some_and(|tat| is_about(tat, *between)),
             Self::Note { request, between: (from, to), took } => {
                 let mut parts = value.splitn(3, '|');
                 parts.next() == Some(&request.to_string())
@@ -58,10 +71,17 @@ impl Want {
     fn shown(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
+            Self::About((from, to)) => format!("about {from} to {to}"),
+            Self::Rate { words, tat } => format!("{words}, and {tat:?}"),
             Self::Time { between: (from, to), fraction } => format!("{from} to {to}, plus {fraction}"),
             Self::Note { request, between: (from, to), took } => format!("{request}|{from} to {to}|{took}"),
         }
     }
+}
+
+/// Whether a time lies there, to the fraction of a ms by which the exact clock may be ahead of the whole one.
+fn is_about(value: &str, (from, to): (i64, i64)) -> bool {
+    value.parse::<f64>().is_ok_and(|time| (from as f64..=(to + 1) as f64).contains(&time))
 }
 
 /// Says where the server differs from the model, a line each.
@@ -94,8 +114,13 @@ impl Wanted<'_> {
         for (slot, job) in &model.jobs {
             let id = format!("{slot:?}");
             match job.place {
-                Place::Pending => self.text("pending", "zset", &id, &job.priority),
-                Place::Active { until } => self.time("active", &id, until, 0.0),
+                Place::Pending => self.text(&line(job.lane), "zset", &id, &job.priority),
+                Place::Active { until } => {
+                    self.time("active", &id, until, 0.0);
+                    if let Some(lane) = job.lane {
+                        self.text("slots", "hash", &id, &format!("{lane:?}"));
+                    }
+                }
                 Place::Scheduled { due } => self.time("schedule", &id, due, 0.0),
                 Place::Dead { since } => self.time("dead", &id, since, 0.0),
             }
@@ -120,8 +145,13 @@ impl Wanted<'_> {
         if model.marker {
             self.text("marker", "zset", "0", &0);
         }
-        if model.paused {
-            self.text("meta", "hash", "paused", &1);
+        self.meta();
+        Lane::all().for_each(|lane| self.lane(lane));
+        for (n, lane) in model.ring.iter().enumerate() {
+            self.text("ring", "list", &format!("[{n}]"), &format!("{lane:?}"));
+        }
+        for n in 0..model.wakes {
+            self.text("wake", "list", &format!("[{n}]"), &1);
         }
         for (key, count) in [("metrics:completed", model.completed), ("metrics:failed", model.failed)] {
             if count > 0 {
@@ -129,6 +159,67 @@ impl Wanted<'_> {
             }
         }
         self.wants
+    }
+
+    fn meta(&mut self) {
+        let model = self.model;
+        let mut field = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                self.text("meta", "hash", name, &value);
+            }
+        };
+        let in_lanes: usize = model.depths().values().sum();
+        field("paused", model.whole.paused.then(|| "1".to_owned()));
+        field("concurrency", model.whole.concurrency.map(|limit| limit.to_string()));
+        field("in_lanes", (in_lanes > 0).then(|| in_lanes.to_string()));
+        field(
+            "turn",
+            model.turn.as_ref().map(|turn| match turn.credit {
+                Some((lane, credit)) => format!("{} {credit} {lane:?}", turn.ahead),
+                None => turn.ahead.to_string(),
+            }),
+        );
+        if let Some(held) = model.whole.held {
+            let between = self.brackets.of(held, model.clock);
+            self.want("meta", "hash", "held", Want::Time { between, fraction: 0.0 });
+        }
+        if let Some(spent) = model.whole.rate {
+            self.rate("meta", "rate", spent);
+        }
+    }
+
+    fn lane(&mut self, lane: Lane) {
+        let (model, name) = (self.model, format!("{lane:?}"));
+        let settings = model.settings(lane);
+        if settings.paused {
+            self.text("paused", "set", &name, &"");
+        }
+        if let Some(limit) = settings.concurrency {
+            self.text("glimit", "hash", &name, &limit);
+        }
+        if let Some(weight) = settings.weight {
+            self.text("gweight", "hash", &name, &weight);
+        }
+        if let Some(spent) = settings.rate {
+            self.rate("grate", &name, spent);
+        }
+        if let Some(held) = settings.held {
+            let between = self.brackets.of(held, model.clock);
+            self.want("held", "zset", &name, Want::About(between));
+        }
+        let (running, waiting) = (model.running(lane), model.waiting(Some(lane)).len());
+        if running > 0 {
+            self.text("gactive", "hash", &name, &running);
+        }
+        if waiting > 0 {
+            self.text("lanes", "zset", &name, &waiting);
+        }
+    }
+
+    fn rate(&mut self, key: &str, field: &str, spent: Spent) {
+        let words = format!("{} {} {}", spent.rate.max, spent.rate.period, spent.rate.burst);
+        let tat = spent.tat.map(|tat| self.brackets.of(tat, self.model.clock));
+        self.want(key, "hash", field, Want::Rate { words, tat });
     }
 
     fn row(&mut self, row: &str, job: &Job) {
@@ -151,6 +242,11 @@ impl Wanted<'_> {
         field("worker", job.worker.map(|worker| format!("w{worker}")));
         field("reaped", job.reaped.map(|token| token.to_string()));
         field("settled", job.settled.clone());
+        field("group", job.lane.map(|lane| format!("{lane:?}")));
+        if let Some(expires) = job.expires {
+            let between = self.brackets.of(expires, self.model.clock);
+            self.want(row, "hash", "expires", Want::Time { between, fraction: 0.0 });
+        }
     }
 
     fn note(&mut self, worker: usize, note: &Note) {
@@ -173,4 +269,9 @@ impl Wanted<'_> {
         let spot = Spot { key: key.to_owned(), kind: kind.to_owned(), name: name.to_owned() };
         self.wants.insert(spot, want);
     }
+}
+
+/// Where jobs of a lane wait.
+pub(crate) fn line(lane: Option<Lane>) -> String {
+    lane.map_or_else(|| "pending".to_owned(), |lane| format!("g:{lane:?}:pending"))
 }

@@ -73,6 +73,16 @@ impl Facts {
         self.get(set, "zset", &format!("{slot:?}"))?.parse().ok()
     }
 
+    /// The time in a field of a hash: of a rate, when it lets the next job start.
+    pub(crate) fn number(&self, key: &str, name: &str) -> Option<f64> {
+        let words: Vec<f64> = self.get(key, "hash", name)?.split(' ').filter_map(|word| word.parse().ok()).collect();
+        match words[..] {
+            [at] => Some(at),
+            [max, period, burst, tat] => Some(tat - (burst - 1.0) * period / max),
+            _ => None,
+        }
+    }
+
     /// The lowest score of a set.
     pub(crate) fn first(&self, set: &str) -> Option<f64> {
         let members = self.0.iter().filter(|(spot, _)| spot.key == set && spot.kind == "zset");

@@ -5,7 +5,7 @@ use proptest::sample::select;
 use proptest_state_machine::ReferenceStateMachine;
 
 use crate::model::{Model, Place};
-use crate::verb::{HALF_HOUR, HOUR, Right, Settling, Shelf, Slot, Spec, Verb, WORKERS, When};
+use crate::verb::{HALF_HOUR, HOUR, Lane, Rate, Right, Settling, Shelf, Slot, Spec, Tuning, Verb, WORKERS, When};
 
 #[derive(Debug)]
 pub(crate) struct Machine;
@@ -20,9 +20,9 @@ impl ReferenceStateMachine for Machine {
 
     fn transitions(model: &Model) -> BoxedStrategy<Verb> {
         let right = right(model);
-        let (go_on, pause) = if model.paused { (16, 1) } else { (1, 1) };
+        let (go_on, pause) = if model.whole.paused { (16, 1) } else { (1, 1) };
         // What finds nothing to do is tried, too, but not as often.
-        let waits = if model.paused || model.pending().is_empty() { 4 } else { 20 };
+        let waits = if model.whole.paused || !model.has_work() { 4 } else { 20 };
         let held = model.jobs.values().any(|job| matches!(job.place, Place::Active { .. }) || job.reaped.is_some());
         let settles = if held { 3 } else { 1 };
         let expired = if model.active().iter().any(|(until, _)| *until <= model.now()) { 24 } else { 2 };
@@ -45,8 +45,15 @@ impl ReferenceStateMachine for Machine {
             3 => any_slot().prop_map(Verb::Remove),
             trims => trim(),
             passes => (1..5_i64).prop_map(|n| Verb::Advance(n * HALF_HOUR)),
-            pause => Just(Verb::Pause(true)),
-            go_on => Just(Verb::Pause(false)),
+            pause => Just(Verb::Pause(None)),
+            go_on => Just(Verb::Resume(None)),
+            2 => any_lane().prop_map(|lane| Verb::Pause(Some(lane))),
+            3 => any_lane().prop_map(|lane| Verb::Resume(Some(lane))),
+            8 => tune(),
+            3 => (any_slot(), proptest::option::weighted(0.7, any_lane())).prop_map(|(slot, lane)| Verb::Reassign(slot, lane)),
+            1 => any_lane().prop_map(Verb::DrainLane),
+            1 => any_lane().prop_map(Verb::LookAtLane),
+            1 => Just(Verb::ListLanes),
             4 => Just(Verb::TakeMarker),
             1 => (0..WORKERS).prop_map(|worker| Verb::Leave { worker }),
             1 => Just(Verb::Counts),
@@ -64,6 +71,32 @@ impl ReferenceStateMachine for Machine {
 
 fn any_slot() -> impl Strategy<Value = Slot> + Clone {
     select(Slot::all().collect::<Vec<_>>())
+}
+
+fn any_lane() -> impl Strategy<Value = Lane> + Clone {
+    select(Lane::all().collect::<Vec<_>>())
+}
+
+/// Limits of the queue are drawn seldom, and taken away often: they stop everything else.
+fn tune() -> impl Strategy<Value = Verb> {
+    let limit = |none: u32| prop_oneof![none => Just(None), 3 => (1..3_u32).prop_map(Some), 1 => Just(Some(0))];
+    let rate = |none: u32| prop_oneof![none => Just(None), 3 => rate().prop_map(Some)];
+    let of_lane = prop_oneof![
+        3 => limit(2).prop_map(Tuning::Concurrency),
+        2 => (0..4_u32).prop_map(Tuning::Weight),
+        3 => rate(2).prop_map(Tuning::Rate),
+    ];
+    let of_queue = prop_oneof![1 => limit(9).prop_map(Tuning::Concurrency), 1 => rate(6).prop_map(Tuning::Rate)];
+    prop_oneof![
+        3 => (any_lane(), of_lane).prop_map(|(lane, tuning)| Verb::Tune { lane: Some(lane), tuning }),
+        1 => of_queue.prop_map(|tuning| Verb::Tune { lane: None, tuning }),
+    ]
+}
+
+/// Jobs that come evenly are apart by a multiple of half an hour.
+fn rate() -> impl Strategy<Value = Rate> {
+    (select(vec![(1, HOUR), (2, HOUR), (2, 4 * HOUR), (4, 2 * HOUR)]), 1..4_u32)
+        .prop_map(|((max, period), burst)| Rate { max, period, burst })
 }
 
 fn dead_or_any(model: &Model) -> impl Strategy<Value = Slot> + Clone + use<> {
@@ -94,15 +127,11 @@ fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
     let key = prop_oneof![2 => Just(None), 1 => (0..3_u8).prop_map(Some)];
     let max_attempts = prop_oneof![3 => Just(None), 1 => select(vec![1, 7, u32::MAX]).prop_map(Some)];
     let priority = select(vec![0, 0, 0, -1, 2, i32::MIN, i32::MAX]);
-    let fields = (0..2_u8, key, when, priority, max_attempts, proptest::bool::weighted(0.2));
-    (select(slots), fields).prop_map(|(slot, (payload, key, when, priority, max_attempts, header))| Spec {
-        slot,
-        payload,
-        key,
-        when,
-        priority,
-        max_attempts,
-        header,
+    let lane = proptest::option::weighted(0.6, any_lane());
+    let expires = proptest::option::weighted(0.15, (1..4_i64).prop_map(|n| n * HALF_HOUR));
+    let fields = (0..2_u8, key, when, priority, max_attempts, proptest::bool::weighted(0.2), lane, expires);
+    (select(slots), fields).prop_map(|(slot, (payload, key, when, priority, max_attempts, header, lane, expires))| {
+        Spec { slot, payload, key, when, priority, max_attempts, header, lane, expires }
     })
 }
 
@@ -150,6 +179,7 @@ fn settle(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
         4 => (hours(0..4), 0..9_u8).prop_map(|(delay, error)| Settling::Retry { delay, error }),
         4 => (0..9_u8).prop_map(|error| Settling::Bury { error }),
         2 => hours(0..4).prop_map(|delay| Settling::Snooze { delay }),
+        2 => hours(1..4).prop_map(|delay| Settling::Hold { delay }),
         3 => Just(Settling::Release),
     ];
     (right, how).prop_map(|(right, how)| Verb::Settle { right, how })
@@ -164,6 +194,7 @@ fn repeats(model: &Model) -> (u32, BoxedStrategy<Verb>) {
             "retry" => Settling::Retry { delay: HOUR, error: 9 },
             "bury" => Settling::Bury { error: 9 },
             "snooze" => Settling::Snooze { delay: HOUR },
+            "hold" => Settling::Hold { delay: HOUR },
             _ => Settling::Release,
         };
         let right = Right { slot: *slot, token: token.parse().unwrap_or(0) };

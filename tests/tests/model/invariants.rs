@@ -1,12 +1,16 @@
 //! What holds whatever the model says: read from the server alone, before and after a verb.
 
 use crate::answer::Answer;
+use crate::expect::line;
 use crate::facts::Facts;
-use crate::verb::{Slot, Verb};
+use crate::verb::{Lane, Slot, Verb};
 
 /// The places of a job that hasn't finished: the set, and what its row says.
-const PLACES: [(&str, &str); 4] =
-    [("pending", "pending"), ("active", "active"), ("schedule", "scheduled"), ("dead", "dead")];
+fn places() -> impl Iterator<Item = (String, &'static str)> {
+    let lanes = Lane::all().map(|lane| (line(Some(lane)), "pending"));
+    let sets = [("pending", "pending"), ("active", "active"), ("schedule", "scheduled"), ("dead", "dead")];
+    lanes.chain(sets.map(|(set, state)| (set.to_owned(), state)))
+}
 
 /// Says which are broken, a line each.
 pub(crate) fn broken(verb: &Verb, answer: &Answer, before: &Facts, after: &Facts) -> Vec<String> {
@@ -17,6 +21,8 @@ pub(crate) fn broken(verb: &Verb, answer: &Answer, before: &Facts, after: &Facts
     members(after, &mut lines);
     expiry(after, &mut lines);
     keys(after, &mut lines);
+    Lane::all().for_each(|lane| in_the_ring(lane, after, &mut lines));
+    Lane::all().for_each(|lane| slots(lane, after, &mut lines));
     if answer.is_refusal() {
         unchanged(before, after, &mut lines);
     }
@@ -27,19 +33,56 @@ pub(crate) fn broken(verb: &Verb, answer: &Answer, before: &Facts, after: &Facts
 /// A job has a row exactly if it stands in exactly one place, which is the one that its row names; and no id is both
 /// there and remembered as finished.
 fn one_place(slot: Slot, facts: &Facts, lines: &mut Vec<String>) {
-    let places: Vec<_> = PLACES.into_iter().filter(|(set, _)| facts.score(set, slot).is_some()).collect();
+    let places: Vec<_> = places().filter(|(set, _)| facts.score(set, slot).is_some()).collect();
     let row = facts.has_row(slot);
-    match places[..] {
+    match &places[..] {
         [] if row => lines.push(format!("{slot:?} has a row and stands nowhere")),
         [(set, _)] if !row => lines.push(format!("{slot:?} stands in {set} without a row")),
-        [(set, state)] if facts.field(slot, "state") != Some(state) => {
+        [(set, state)] if facts.field(slot, "state") != Some(*state) => {
             lines.push(format!("{slot:?} stands in {set}, and its row says {:?}", facts.field(slot, "state")));
+        }
+        [(set, "pending")] if *set != line_of(slot, facts) => {
+            lines.push(format!("{slot:?} stands in {set}, and its group is {:?}", facts.field(slot, "group")));
         }
         [] | [_] => {}
         _ => lines.push(format!("{slot:?} stands in several places: {places:?}")),
     }
     if row && facts.score("done", slot).is_some() {
         lines.push(format!("{slot:?} is there and remembered as finished"));
+    }
+}
+
+/// Where a job would wait.
+fn line_of(slot: Slot, facts: &Facts) -> String {
+    facts.field(slot, "group").map_or_else(|| "pending".to_owned(), |group| format!("g:{group}:pending"))
+}
+
+/// A lane is in the ring exactly if it can be served, and then once.
+fn in_the_ring(lane: Lane, facts: &Facts, lines: &mut Vec<String>) {
+    let name = format!("{lane:?}");
+    let times = facts.0.iter().filter(|(spot, value)| spot.key == "ring" && **value == name).count();
+    if times != usize::from(can_serve(lane, facts)) {
+        lines.push(format!("{name} is {times} times in the ring"));
+    }
+}
+
+fn can_serve(lane: Lane, facts: &Facts) -> bool {
+    let name = format!("{lane:?}");
+    let number = |key: &str| facts.get(key, "hash", &name).and_then(|text| text.parse::<usize>().ok());
+    let waits = Slot::all().any(|slot| facts.score(&line(Some(lane)), slot).is_some());
+    let stops = facts.get("paused", "set", &name).is_some() || facts.get("held", "zset", &name).is_some();
+    waits && !stops && number("gactive").unwrap_or(0) < number("glimit").unwrap_or(usize::MAX)
+}
+
+/// As many jobs are counted as active in a lane as are, and as have a slot of it.
+fn slots(lane: Lane, facts: &Facts, lines: &mut Vec<String>) {
+    let name = format!("{lane:?}");
+    let counted = facts.get("gactive", "hash", &name).map_or(0, |text| text.parse().unwrap_or(usize::MAX));
+    let is_active = |slot: &Slot| facts.score("active", *slot).is_some() && facts.field(*slot, "group") == Some(&name);
+    let active = Slot::all().filter(is_active).count();
+    let owned = facts.0.iter().filter(|(spot, owner)| spot.key == "slots" && **owner == name).count();
+    if (counted, owned) != (active, active) {
+        lines.push(format!("{active} jobs of {name} are active, {counted} are counted, and {owned} slots taken"));
     }
 }
 
@@ -63,6 +106,7 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
     let ended = match verb {
         Verb::Complete { right, .. } => right.slot == slot && !answer.is_refusal(),
         Verb::Remove(removed) => *removed == slot && !answer.is_refusal(),
+        Verb::DrainLane(lane) => before.score(&line(Some(*lane)), slot).is_some(),
         Verb::Trim { .. } => before.score("dead", slot).is_some(),
         _ => false,
     };
@@ -77,8 +121,8 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
 /// Nothing but known jobs stands in the sets.
 fn members(facts: &Facts, lines: &mut Vec<String>) {
     let known: Vec<String> = Slot::all().map(|slot| format!("{slot:?}")).collect();
-    let sets = ["pending", "active", "schedule", "dead", "done"];
-    let strange = facts.0.keys().filter(|spot| sets.contains(&spot.key.as_str()) && !known.contains(&spot.name));
+    let sets: Vec<String> = places().map(|(set, _)| set).chain(["done".to_owned(), "slots".to_owned()]).collect();
+    let strange = facts.0.keys().filter(|spot| sets.contains(&spot.key) && !known.contains(&spot.name));
     lines.extend(strange.map(|spot| format!("a stranger: {spot}")));
 }
 
@@ -117,8 +161,12 @@ fn unchanged(before: &Facts, after: &Facts, lines: &mut Vec<String>) {
 
 /// Whatever makes a job claimable sets the marker.
 fn marker(before: &Facts, after: &Facts, lines: &mut Vec<String>) {
-    let is_new = |slot: Slot| after.score("pending", slot).is_some() && before.score("pending", slot).is_none();
-    if Slot::all().any(is_new) && after.get("marker", "zset", "0").is_none() {
+    let flat = Slot::all().map(|slot| ("pending".to_owned(), slot));
+    let served = Lane::all().filter(|lane| can_serve(*lane, after));
+    let served = served.flat_map(|lane| Slot::all().map(move |slot| (line(Some(lane)), slot)));
+    let is_new =
+        |(line, slot): (String, Slot)| after.score(&line, slot).is_some() && before.score(&line, slot).is_none();
+    if flat.chain(served).any(is_new) && after.get("marker", "zset", "0").is_none() {
         lines.push("a job can be claimed by now, and nobody is woken".to_owned());
     }
 }

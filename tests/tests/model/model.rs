@@ -5,19 +5,22 @@
 
 mod admit;
 mod claim;
+mod lanes;
 mod look;
 mod moment;
 mod settle;
 mod sweep;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub(crate) use self::lanes::{Settings, Spent, Turn};
 pub(crate) use self::look::{key_text, payload, state_text};
 pub(crate) use self::moment::Moment;
 pub(crate) use self::settle::error_text;
 use crate::answer::Answer;
-use crate::verb::{Slot, Verb, WORKERS};
+use crate::verb::{Lane, Slot, Verb, WORKERS};
 
 /// The name of the jobs' type.
 pub(crate) const NAME: &str = "model";
@@ -40,7 +43,14 @@ pub(crate) struct Model {
     pub(crate) workers: [Worker; WORKERS],
     /// Whether a waiting worker would be woken.
     pub(crate) marker: bool,
-    pub(crate) paused: bool,
+    /// What is set of the queue.
+    pub(crate) whole: Settings,
+    pub(crate) settings: BTreeMap<Lane, Settings>,
+    /// The lanes that can be served, in the order in which they will be.
+    pub(crate) ring: Vec<Lane>,
+    pub(crate) turn: Option<Turn>,
+    /// How often a lane entered the ring, as those of another implementation are told; 64 at most.
+    pub(crate) wakes: usize,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     /// What the last verb told those who listen.
@@ -58,6 +68,9 @@ pub(crate) struct Job {
     pub(crate) priority: i32,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) header: bool,
+    pub(crate) lane: Option<Lane>,
+    /// From then on it isn't run any more, if it never was.
+    pub(crate) expires: Option<Moment>,
     /// How often it was claimed: the token of its last claim.
     pub(crate) attempts: u64,
     pub(crate) failures: u32,
@@ -130,10 +143,13 @@ impl Model {
             Verb::Counts => self.counts(),
             Verb::Look(slot) => self.look(*slot),
             Verb::List { shelf, offset, count } => self.list(*shelf, *offset, *count),
-            Verb::Pause(paused) => {
-                self.paused = *paused;
-                Answer::None
-            }
+            Verb::Pause(lane) => self.pause(*lane),
+            Verb::Resume(lane) => self.resume(*lane),
+            Verb::Tune { lane, tuning } => self.tune(*lane, *tuning),
+            Verb::Reassign(slot, lane) => Answer::Reassigned(self.reassign(*slot, *lane)),
+            Verb::DrainLane(lane) => self.drain_lane(*lane),
+            Verb::LookAtLane(lane) => self.look_at_lane(*lane),
+            Verb::ListLanes => self.list_lanes(),
             Verb::TakeMarker => Answer::Marker(std::mem::take(&mut self.marker)),
             Verb::Advance(wait) => self.advance(*wait),
         }
@@ -155,11 +171,25 @@ impl Model {
         Answer::None
     }
 
-    /// Puts a job where it can be claimed, which wakes a worker.
+    /// Puts a job where it waits to be claimed, which wakes a worker, unless it is the first of a lane that can't be served.
     fn put_waiting(&mut self, slot: Slot) {
-        if let Some(job) = self.jobs.get_mut(&slot) {
-            job.place = Place::Pending;
-            self.marker = true;
+        let Some(job) = self.jobs.get_mut(&slot) else { return };
+        job.place = Place::Pending;
+        let lane = job.lane;
+        match lane {
+            Some(lane) if self.waiting(Some(lane)).len() == 1 => self.offer(lane),
+            _ => self.marker = true,
+        }
+    }
+
+    /// Takes a job from where it is active or waits, for another place.
+    fn take_out(&mut self, slot: Slot, to: Place) {
+        let Some(job) = self.jobs.get_mut(&slot) else { return };
+        let (from, lane) = (std::mem::replace(&mut job.place, to), job.lane);
+        match from {
+            Place::Active { .. } => self.free_slot(lane),
+            Place::Pending => self.leave_line(lane),
+            Place::Scheduled { .. } | Place::Dead { .. } => {}
         }
     }
 

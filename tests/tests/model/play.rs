@@ -2,13 +2,15 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use emq::{Admission, Batch, Claimed, Completion, Draft, EnqueueError, Job, Keep, Lease, Place, Stored, Ticket};
+use emq::{
+    Admission, Batch, CallError, Claimed, Completion, Draft, EnqueueError, Job, Keep, Lease, Place, Stored, Ticket,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Admitted, Answer, Handed, Record};
+use crate::answer::{Admitted, Answer, Handed, LaneRecord, Record};
 use crate::bench::{Stage, ms};
 use crate::model::{HEADER, NAME, error_text};
-use crate::verb::{Right, Settling, Shelf, Slot, Spec, Verb, When};
+use crate::verb::{Lane, Rate, Right, Settling, Shelf, Slot, Spec, Tuning, Verb, When};
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Work {
@@ -53,6 +55,7 @@ impl Stage<'_> {
                     Settling::Retry { delay, error } => self.queue.retry(&lease, ms(*delay), &error_text(*error)).await,
                     Settling::Bury { error } => self.queue.bury(&lease, &error_text(*error)).await,
                     Settling::Snooze { delay } => self.queue.snooze(&lease, ms(*delay)).await,
+                    Settling::Hold { delay } => self.queue.hold(&lease, ms(*delay)).await,
                     Settling::Release => self.queue.release(&lease).await,
                 };
                 Answer::Settled(settled.map_err(failed)?)
@@ -91,6 +94,7 @@ impl Stage<'_> {
                     completed: counts.completed,
                     failed: counts.failed,
                     paused: counts.paused,
+                    lanes: counts.lanes as usize,
                 }
             }
             Verb::Look(slot) => {
@@ -100,11 +104,25 @@ impl Stage<'_> {
                 Answer::Looked(state, record.map(Box::new))
             }
             Verb::List { shelf, offset, count } => self.list(*shelf, *offset, *count).await?,
-            Verb::Pause(paused) => {
-                let meta = format!("{}meta", self.prefix);
-                let words = if *paused { format!("HSET {meta} paused 1") } else { format!("HDEL {meta} paused") };
-                self.raw.line(&words).await;
+            Verb::Pause(..) | Verb::Resume(..) | Verb::Tune { .. } => {
+                self.control(verb).await.map_err(failed)?;
                 Answer::None
+            }
+            Verb::Reassign(slot, lane) => {
+                let lane = lane.map(|lane| self.lane(lane));
+                Answer::Reassigned(self.queue.reassign(self.id(*slot), lane.as_ref()).await.map_err(failed)?)
+            }
+            Verb::DrainLane(lane) => {
+                let drained = self.lane(*lane).drain().await.map_err(failed)?;
+                if drained.left > 0 {
+                    return Err(format!("it left {}", drained.left));
+                }
+                Answer::Drained(drained.deleted as usize)
+            }
+            Verb::LookAtLane(lane) => Answer::Lane(self.look_at(*lane).await?),
+            Verb::ListLanes => {
+                let lanes = self.queue.lanes(0, 10).await.map_err(failed)?;
+                Answer::Lanes(lanes.into_iter().map(|lane| (lane.name, lane.waiting as usize)).collect())
             }
             Verb::TakeMarker => {
                 let taken = self.raw.line(&format!("ZPOPMIN {}marker", self.prefix)).await;
@@ -116,6 +134,52 @@ impl Stage<'_> {
             }
         };
         Ok((answer, None))
+    }
+
+    async fn control(&self, verb: &Verb) -> Result<(), CallError> {
+        match verb {
+            Verb::Pause(None) => self.queue.pause().await,
+            Verb::Pause(Some(lane)) => self.lane(*lane).pause().await,
+            Verb::Resume(None) => self.queue.resume().await,
+            Verb::Resume(Some(lane)) => self.lane(*lane).resume().await,
+            Verb::Tune { lane: None, tuning } => match tuning {
+                Tuning::Concurrency(limit) => self.queue.set_concurrency(*limit).await,
+                Tuning::Rate(rate) => self.queue.set_rate(rate.map(rate_of)).await,
+                Tuning::Weight(_) => Ok(()),
+            },
+            Verb::Tune { lane: Some(lane), tuning } => match tuning {
+                Tuning::Concurrency(limit) => self.lane(*lane).set_concurrency(*limit).await,
+                Tuning::Rate(rate) => self.lane(*lane).set_rate(rate.map(rate_of)).await,
+                Tuning::Weight(weight) => self.lane(*lane).set_weight(*weight).await,
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn lane(&self, lane: Lane) -> emq::Lane {
+        self.queue.lane(format!("{lane:?}")).expect("a good name")
+    }
+
+    async fn look_at(&self, lane: Lane) -> Result<LaneRecord, String> {
+        let state = self.lane(lane).state().await.map_err(failed)?;
+        let listed = self.lane(lane).list(0, 100).await.map_err(failed)?;
+        let waiting = self.slots(listed.into_iter().map(|listed| listed.id).collect())?;
+        if waiting.len() as u64 != state.waiting {
+            return Err(format!("{} wait, and {waiting:?} are listed", state.waiting));
+        }
+        Ok(LaneRecord {
+            waiting,
+            active: state.active as usize,
+            concurrency: state.concurrency,
+            weight: state.weight,
+            rate: state.rate.map(|rate| Rate {
+                max: rate.max(),
+                period: rate.period().as_millis() as i64,
+                burst: rate.bursts(),
+            }),
+            paused: state.paused,
+            held: state.held_until.is_some(),
+        })
     }
 
     async fn enqueue(&self, spec: &Spec) -> Result<Ticket, EnqueueError> {
@@ -133,6 +197,12 @@ impl Stage<'_> {
         }
         if spec.header {
             enqueue = enqueue.header("origin", HEADER);
+        }
+        if let Some(lane) = spec.lane {
+            enqueue = enqueue.group(format!("{lane:?}"));
+        }
+        if let Some(wait) = spec.expires {
+            enqueue = enqueue.expires_in(ms(wait));
         }
         enqueue.await
     }
@@ -162,6 +232,12 @@ impl Stage<'_> {
         }
         if spec.header {
             draft = draft.header("origin", HEADER);
+        }
+        if let Some(lane) = spec.lane {
+            draft = draft.group(format!("{lane:?}"));
+        }
+        if let Some(wait) = spec.expires {
+            draft = draft.expires_in(ms(wait));
         }
         draft
     }
@@ -216,10 +292,11 @@ impl Stage<'_> {
                 stalled: job.stalled,
                 max_attempts: job.max_attempts,
                 header: job.headers.get("origin").cloned(),
+                lane: job.group.clone(),
             })
         };
         let jobs: Result<_, String> = batch.jobs.iter().map(handed).collect();
-        Ok(Answer::Claimed { jobs: jobs?, more: batch.more })
+        Ok(Answer::Claimed { jobs: jobs?, more: batch.more, expired: batch.expired as usize })
     }
 
     async fn list(&self, shelf: Shelf, offset: u64, count: usize) -> Result<Answer, String> {
@@ -256,6 +333,7 @@ impl Stage<'_> {
             max_attempts: stored.max_attempts,
             key: stored.deduplication_key,
             header: stored.headers.get("origin").cloned(),
+            lane: stored.group,
             result: stored.result.map(|result| text(&result)),
         })
     }
@@ -267,6 +345,10 @@ impl Stage<'_> {
     fn slots(&self, ids: Vec<emq::JobId>) -> Result<Vec<Slot>, String> {
         ids.into_iter().map(|id| self.slot(id)).collect()
     }
+}
+
+fn rate_of(rate: Rate) -> emq::Rate {
+    emq::Rate::per(rate.max, ms(rate.period)).burst(rate.burst)
 }
 
 /// Every id of a sequence has a row.

@@ -29,6 +29,7 @@ pub(crate) async fn play(
         let step = step(&mut stage, verb, &wanted, &model, &before).await;
         before = step.map_err(|what| format!("after verb {} of {}, {verb:?}:\n{what}", n + 1, verbs.len()))?;
         tally.count(verb, &wanted);
+        tally.state(&model);
     }
     Ok(())
 }
@@ -79,12 +80,14 @@ async fn step(
 
 /// Whether a call said rightly how long there is nothing to do: until the first score of the sets it looks at.
 fn check_wait(verb: &Verb, wait: Option<Duration>, after: &Facts, (start, end): (i64, i64)) -> Option<String> {
-    let schedule = after.first("schedule");
-    let first = match verb {
-        Verb::Claim { .. } => [schedule, after.first("active")].into_iter().flatten().min_by(f64::total_cmp),
-        _ => schedule,
-    };
-    let range = first.map(|at| ((at as i64 - end).max(0), (at as i64 - start).max(0)));
+    let mut events = vec![after.first("schedule"), after.first("held")];
+    if let Verb::Claim { .. } = verb {
+        events.push(after.first("active"));
+        let limits = [after.number("meta", "held"), after.number("meta", "rate")];
+        events.extend(limits.map(|at| at.filter(|at| *at > (end + 1) as f64)));
+    }
+    let first = events.into_iter().flatten().min_by(f64::total_cmp);
+    let range = first.map(|at| ((at as i64 - end).max(0), (at.ceil() as i64 - start).max(0)));
     let wait = wait.map(|wait| wait.as_millis() as i64);
     match (range, wait) {
         (None, None) => None,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use emq::{Extended, Settled};
 
 use crate::answer::{Admitted, Answer};
-use crate::verb::{Settling, Verb};
+use crate::model::Model;
+use crate::verb::{Lane, Settling, Verb};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally(BTreeMap<String, usize>);
@@ -34,6 +35,10 @@ const EXPECTED: &[&str] = &[
     "snooze Repeated",
     "snooze Stale",
     "snooze Gone",
+    "hold Accepted",
+    "hold Repeated",
+    "hold Stale",
+    "hold Gone",
     "release Accepted",
     "release Repeated",
     "release Stale",
@@ -51,6 +56,15 @@ const EXPECTED: &[&str] = &[
     "remove Gone",
     "trim of the finished",
     "trim of the dead",
+    "claim of the expired",
+    "a lane that is held back",
+    "a turn that goes on",
+    "a lane at its limit",
+    "two lanes in the ring",
+    "reassign Reassigned",
+    "reassign Active",
+    "reassign Gone",
+    "drain of a lane",
 ];
 
 impl Tally {
@@ -66,14 +80,19 @@ impl Tally {
                 }
             }
             (Verb::Claim { lost: true, .. }, _) => self.add("claim, lost"),
-            (_, Answer::Claimed { jobs, .. }) if jobs.is_empty() => self.add("claim of nothing"),
-            (_, Answer::Claimed { .. }) => self.add("claim of a job"),
+            (_, Answer::Claimed { jobs, expired, .. }) => {
+                self.add(if jobs.is_empty() { "claim of nothing" } else { "claim of a job" });
+                (0..*expired).for_each(|_| self.add("claim of the expired"));
+            }
+            (_, Answer::Reassigned(reassigned)) => self.add(&format!("reassign {reassigned:?}")),
+            (_, Answer::Drained(1..)) => self.add("drain of a lane"),
             (Verb::Complete { .. }, Answer::Settled(settled)) => self.settled("complete", *settled),
             (Verb::Settle { how, .. }, Answer::Settled(settled)) => {
                 let verb = match how {
                     Settling::Retry { .. } => "retry",
                     Settling::Bury { .. } => "bury",
                     Settling::Snooze { .. } => "snooze",
+                    Settling::Hold { .. } => "hold",
                     Settling::Release => "release",
                 };
                 self.settled(verb, *settled);
@@ -95,6 +114,23 @@ impl Tally {
                 (0..*dead).for_each(|_| self.add("trim of the dead"));
             }
             _ => {}
+        }
+    }
+
+    /// Where a verb has led to.
+    pub(crate) fn state(&mut self, model: &Model) {
+        let waits = |lane: &Lane| !model.waiting(Some(*lane)).is_empty();
+        let at_limit =
+            |lane: &Lane| model.settings(*lane).concurrency.is_some_and(|limit| model.running(*lane) >= limit as usize);
+        for (label, is_so) in [
+            ("a lane that is held back", Lane::all().filter(waits).any(|lane| model.settings(lane).held.is_some())),
+            ("a turn that goes on", model.turn.as_ref().is_some_and(|turn| turn.credit.is_some())),
+            ("a lane at its limit", Lane::all().filter(waits).any(|lane| at_limit(&lane) && model.running(lane) > 0)),
+            ("two lanes in the ring", model.ring.len() > 1),
+        ] {
+            if is_so {
+                self.add(label);
+            }
         }
     }
 

@@ -10,6 +10,45 @@ pub(crate) const HOUR: i64 = 2 * HALF_HOUR;
 
 pub(crate) const WORKERS: usize = 3;
 
+/// One of a few lanes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Lane(pub(crate) u8);
+
+impl Lane {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..3).map(Self)
+    }
+}
+
+/// How many jobs may start in some time; the period is in ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub(crate) max: u32,
+    pub(crate) period: i64,
+    pub(crate) burst: u32,
+}
+
+impl Rate {
+    /// How far apart jobs are that come evenly.
+    pub(crate) fn gap(&self) -> i64 {
+        self.period / i64::from(self.max)
+    }
+
+    /// How much earlier than evenly a job may come.
+    pub(crate) fn slack(&self) -> i64 {
+        i64::from(self.burst - 1) * self.gap()
+    }
+}
+
+/// What an operator sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tuning {
+    Concurrency(Option<u32>),
+    /// Of a lane only.
+    Weight(u32),
+    Rate(Option<Rate>),
+}
+
 /// One of a few jobs: the same ids come again and again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Slot(pub(crate) usize);
@@ -51,6 +90,9 @@ pub(crate) struct Spec {
     pub(crate) priority: i32,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) header: bool,
+    pub(crate) lane: Option<Lane>,
+    /// In ms from the server's now.
+    pub(crate) expires: Option<i64>,
 }
 
 /// How a claimed job is settled, short of being completed. Texts of failures are made from their number.
@@ -59,6 +101,7 @@ pub(crate) enum Settling {
     Retry { delay: i64, error: u8 },
     Bury { error: u8 },
     Snooze { delay: i64 },
+    Hold { delay: i64 },
     Release,
 }
 
@@ -117,8 +160,18 @@ pub(crate) enum Verb {
         offset: u64,
         count: usize,
     },
-    /// An operator pauses the queue, or lets it go on.
-    Pause(bool),
+    /// An operator pauses a lane or the queue.
+    Pause(Option<Lane>),
+    /// And lets it go on.
+    Resume(Option<Lane>),
+    Tune {
+        lane: Option<Lane>,
+        tuning: Tuning,
+    },
+    Reassign(Slot, Option<Lane>),
+    DrainLane(Lane),
+    LookAtLane(Lane),
+    ListLanes,
     /// A waiting worker takes the marker.
     TakeMarker,
     /// Time passes.
@@ -128,6 +181,12 @@ pub(crate) enum Verb {
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "J{}", self.0)
+    }
+}
+
+impl fmt::Debug for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", char::from(b'a' + self.0))
     }
 }
 
@@ -157,6 +216,12 @@ impl fmt::Debug for Spec {
         if self.header {
             write!(f, " with a header")?;
         }
+        if let Some(lane) = self.lane {
+            write!(f, " in {lane:?}")?;
+        }
+        if let Some(wait) = self.expires {
+            write!(f, " expires in {}", Wait(wait))?;
+        }
         Ok(())
     }
 }
@@ -182,6 +247,7 @@ impl fmt::Debug for Verb {
             Self::Settle { right, how: Settling::Snooze { delay } } => {
                 write!(f, "snooze {right:?} for {}", Wait(*delay))
             }
+            Self::Settle { right, how: Settling::Hold { delay } } => write!(f, "hold {right:?} for {}", Wait(*delay)),
             Self::Settle { right, how: Settling::Release } => write!(f, "release {right:?}"),
             Self::Extend { rights, term } => write!(f, "extend {rights:?} to {}", Wait(*term)),
             Self::Promote => write!(f, "promote"),
@@ -192,10 +258,27 @@ impl fmt::Debug for Verb {
             Self::Counts => write!(f, "counts"),
             Self::Look(slot) => write!(f, "look at {slot:?}"),
             Self::List { shelf, offset, count } => write!(f, "list {shelf:?}, {count} from {offset}"),
-            Self::Pause(true) => write!(f, "(the queue is paused)"),
-            Self::Pause(false) => write!(f, "(the queue goes on)"),
+            Self::Pause(lane) => write!(f, "pause {}", Of(*lane)),
+            Self::Resume(lane) => write!(f, "resume {}", Of(*lane)),
+            Self::Tune { lane, tuning } => write!(f, "tune {}: {tuning:?}", Of(*lane)),
+            Self::Reassign(slot, lane) => write!(f, "reassign {slot:?} to {lane:?}"),
+            Self::DrainLane(lane) => write!(f, "drain {lane:?}"),
+            Self::LookAtLane(lane) => write!(f, "look at {lane:?}"),
+            Self::ListLanes => write!(f, "list the lanes"),
             Self::TakeMarker => write!(f, "(a waiting worker takes the marker)"),
             Self::Advance(wait) => write!(f, "({} pass)", Wait(*wait)),
+        }
+    }
+}
+
+/// A lane, or the queue.
+struct Of(Option<Lane>);
+
+impl fmt::Display for Of {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(lane) => write!(f, "{lane:?}"),
+            None => write!(f, "the queue"),
         }
     }
 }

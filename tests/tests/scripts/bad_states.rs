@@ -310,3 +310,67 @@ async fn a_row_that_echomq_has_written_is_claimed_and_completed() {
     assert_eq!(scene.queue.complete(&job.lease, Completion::empty()).await.unwrap(), Settled::Accepted);
     assert_eq!(scene.queue.state(GHOST.parse().unwrap()).await.unwrap(), Some(JobState::Finished));
 }
+
+#[tokio::test]
+async fn a_key_of_another_type_among_those_of_the_lanes_is_found_before_anything_is_written() {
+    for (key, is_whole) in
+        [("ring", true), ("paused", true), ("glimit", true), ("grate", true), ("held", true), ("slots", false)]
+    {
+        let mut scene = scene("bad").await;
+        scene.enqueue_as(Draft::of(Work { n: 0 }).group("a")).await;
+        scene.enqueue().await;
+        scene.command(&format!("DEL @{key}")).await;
+        scene.command(&format!("SET @{key} text")).await;
+        let mut claimer = scene.claimer();
+        if is_whole {
+            assert!(scene.unchanged(claimer.claim(10)).await.is_err(), "{key}");
+        } else {
+            let jobs = claimer.claim(10).await.unwrap().jobs;
+            assert_eq!(jobs.len(), 2, "{key}");
+            for job in jobs {
+                assert!(scene.queue.complete(&job.lease, Completion::empty()).await.unwrap().is_settled());
+            }
+            assert_eq!(scene.command("EXISTS @gactive").await.int(), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lane_whose_line_is_of_another_type_doesnt_stop_the_others() {
+    let mut scene = scene("bad").await;
+    for lane in ["a", "b"] {
+        scene.enqueue_as(Draft::of(Work { n: 0 }).group(lane)).await;
+    }
+    scene.command("SET @g:a:pending text").await;
+    let batch = scene.claimer().claim(10).await.unwrap();
+    assert_eq!((batch.jobs.len(), batch.more), (1, false));
+    // Its next job waits in the flat line.
+    scene.enqueue_as(Draft::of(Work { n: 1 }).group("a")).await;
+    scene.claim().await;
+}
+
+#[tokio::test]
+async fn a_limit_that_is_no_number_is_none() {
+    let mut scene = scene("bad").await;
+    for text in ["many", "nan", ""] {
+        scene.bytes_command(&[b"HSET", b"@glimit", b"a", text.as_bytes()]).await;
+        scene.bytes_command(&[b"HSET", b"@meta", b"concurrency", text.as_bytes()]).await;
+        for field in ["gweight", "grate"] {
+            scene.bytes_command(&[b"HSET", format!("@{field}").as_bytes(), b"a", text.as_bytes()]).await;
+        }
+        for n in 0..3 {
+            scene.enqueue_as(Draft::of(Work { n }).group("a")).await;
+        }
+        assert_eq!(scene.claimer().claim(10).await.unwrap().jobs.len(), 3, "{text:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_id_that_was_left_in_a_lane_puts_its_lane_into_the_ring_once() {
+    let mut scene = scene("bad").await;
+    scene.command(&format!("ZADD @g:a:pending 0 {GHOST}")).await;
+    scene.command("RPUSH @ring a").await;
+    scene.queue.enqueue(Work { n: 0 }).id(GHOST.parse().unwrap()).group("a").await.unwrap();
+    assert_eq!(scene.command("LLEN @ring").await.int(), 1);
+    assert_eq!(scene.claimer().claim(10).await.unwrap().jobs.len(), 1);
+}

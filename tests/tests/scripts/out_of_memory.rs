@@ -1,6 +1,9 @@
 //! A server that is out of memory refuses new jobs whole, and lets the ones it has get done.
 
-use emq::{CallError, Client, Completion, Draft, EnqueueError, Extended, Keep, Removed, Revived, Settled};
+use emq::{
+    CallError, Client, Completion, Draft, EnqueueError, Extended, Keep, RecurringError, Removed, Revived, Schedule,
+    Settled,
+};
 use support::Server;
 
 use crate::scene::{LEASE, MINUTE, Scene, Work};
@@ -59,6 +62,22 @@ async fn work_gets_done_and_no_more_comes_in() {
 
     scene.command("CONFIG SET maxmemory 0").await;
     assert!(!queue.enqueue(Work { n: 9 }).unique("k").await.unwrap().is_duplicate());
+}
+
+#[tokio::test]
+async fn a_recurring_job_can_be_stopped_and_enqueues_nothing() {
+    let server = Server::start().await;
+    let mut scene = full(&server).await;
+    let recurring = scene.queue.recurring();
+    for name in ["a", "b"] {
+        recurring.upsert(name, Schedule::every(MINUTE), Work { n: 1 }).await.unwrap();
+    }
+    scene.command("CONFIG SET maxmemory 1").await;
+    let refused = scene.unchanged(recurring.run_now("a")).await.unwrap_err();
+    assert!(matches!(&refused, RecurringError::Call(CallError::Refused { code, .. }) if code == "OOM"), "{refused}");
+    assert!(recurring.pause("a").await.unwrap());
+    assert!(recurring.resume("a").await.unwrap());
+    assert!(recurring.remove("b").await.unwrap());
 }
 
 #[tokio::test]

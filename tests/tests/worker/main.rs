@@ -2,6 +2,8 @@
 
 mod beat;
 mod claiming;
+mod control;
+mod declared;
 mod errand;
 mod hostile;
 mod idle;
@@ -9,6 +11,7 @@ mod leases;
 mod panics;
 mod patience;
 mod poison;
+mod recurring;
 mod restart;
 mod retries;
 mod runtime;

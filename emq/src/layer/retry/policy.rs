@@ -34,6 +34,7 @@ impl Attempt {
         let delay = match error.kind() {
             JobErrorKind::Discard => return Ok(Outcome::Discard { why: text() }),
             JobErrorKind::Snooze(delay) => return Ok(Outcome::Snooze { delay, why: text() }),
+            JobErrorKind::RateLimited(delay) => return Ok(Outcome::Hold { delay, why: text() }),
             JobErrorKind::Permanent => return Err(Declined::new(error)),
             JobErrorKind::RetryAfter(delay) => delay,
             JobErrorKind::Retry => self.backoff.delay(failures, chance),
@@ -97,10 +98,12 @@ mod tests {
     }
 
     #[test]
-    fn a_snooze_or_a_discard_is_no_failure_however_often_the_job_has_failed() {
+    fn a_snooze_a_limit_elsewhere_or_a_discard_is_no_failure_however_often_the_job_has_failed() {
         for failures in [0, 4, 5, u32::MAX] {
             let snooze = failed(failures, 5, JobError::snooze(Duration::from_secs(9)).because("later"));
             assert_eq!(snooze, Ok(Outcome::Snooze { delay: Duration::from_secs(9), why: "later".into() }));
+            let hold = failed(failures, 5, JobError::rate_limited(Duration::from_secs(9)).because("429"));
+            assert_eq!(hold, Ok(Outcome::Hold { delay: Duration::from_secs(9), why: "429".into() }));
             let discard = failed(failures, 5, JobError::discard("gone"));
             assert_eq!(discard, Ok(Outcome::Discard { why: "gone".into() }));
         }

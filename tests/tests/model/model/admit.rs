@@ -31,6 +31,8 @@ impl Model {
             priority: spec.priority,
             max_attempts: spec.max_attempts,
             header: spec.header,
+            lane: spec.lane,
+            expires: spec.expires.map(|wait| self.after(wait)),
             attempts: 0,
             failures: 0,
             stalled: 0,

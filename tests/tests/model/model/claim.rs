@@ -14,20 +14,19 @@ impl Model {
         }
         caller.owed = lost;
         let request = caller.request;
-        let jobs = match caller.note.clone() {
-            Some(note) if note.request == request => self.again(&note, lease),
-            _ if self.paused => Vec::new(),
-            _ => self.take(worker, request, max, lease),
+        let (jobs, expired) = match caller.note.clone() {
+            Some(note) if note.request == request => (self.again(&note, lease), 0),
+            _ => self.take_new(worker, request, max, lease),
         };
-        let more = !self.paused && !self.pending().is_empty();
+        let more = self.room() > 0 && self.has_work();
         self.marker |= more;
-        if lost { Answer::None } else { Answer::Claimed { jobs, more } }
+        if lost { Answer::None } else { Answer::Claimed { jobs, more, expired } }
     }
 
-    fn take(&mut self, worker: usize, request: u64, max: usize, lease: i64) -> Vec<Handed> {
+    fn take_new(&mut self, worker: usize, request: u64, max: usize, lease: i64) -> (Vec<Handed>, usize) {
         let until = self.after(lease);
-        let slots: Vec<Slot> = self.pending().into_iter().take(max).collect();
-        for slot in &slots {
+        let found = self.take_in_turn(max);
+        for slot in &found.taken {
             if let Some(job) = self.jobs.get_mut(slot) {
                 job.place = Place::Active { until };
                 job.attempts += 1;
@@ -36,13 +35,19 @@ impl Model {
                 job.settled = None;
             }
         }
-        let jobs: Vec<Handed> = slots.iter().filter_map(|slot| self.handed(*slot)).collect();
+        let jobs: Vec<Handed> = found.taken.iter().filter_map(|slot| self.handed(*slot)).collect();
         let took: Vec<_> = jobs.iter().map(|job| (job.right.slot, job.right.token)).collect();
         self.handed.extend(took.iter().copied());
         if !took.is_empty() {
             self.workers[worker].note = Some(Note { request, at: self.now(), took });
         }
-        jobs
+        for slot in &found.expired {
+            if let Some(job) = self.jobs.get_mut(slot) {
+                job.last_error = Some("expired".to_owned());
+            }
+            self.put_dead(*slot);
+        }
+        (jobs, found.expired.len())
     }
 
     /// The answer to this claim was lost: the same jobs again, as far as they are still held by it.
@@ -71,6 +76,7 @@ impl Model {
             stalled: job.stalled,
             max_attempts: job.max_attempts,
             header: job.header.then(|| HEADER.to_owned()),
+            lane: job.lane.map(|lane| format!("{lane:?}")),
         })
     }
 

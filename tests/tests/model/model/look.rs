@@ -7,13 +7,6 @@ use crate::answer::{Answer, Record};
 use crate::verb::{Shelf, Slot};
 
 impl Model {
-    /// What can be claimed, in the order in which it will be.
-    pub(crate) fn pending(&self) -> Vec<Slot> {
-        let mut pending: Vec<_> = self.jobs.iter().filter(|(_, job)| job.place == Place::Pending).collect();
-        pending.sort_by_key(|(slot, job)| (job.priority, **slot));
-        pending.into_iter().map(|(slot, _)| *slot).collect()
-    }
-
     /// Who runs, the lease that ends first in front.
     pub(crate) fn active(&self) -> Vec<(Moment, Slot)> {
         self.by_moment(|place| if let Place::Active { until } = place { Some(until) } else { None })
@@ -37,14 +30,15 @@ impl Model {
 
     pub(super) fn counts(&self) -> Answer {
         Answer::Counts {
-            pending: self.pending().len(),
+            pending: self.jobs.values().filter(|job| job.place == Place::Pending).count(),
             active: self.active().len(),
             scheduled: self.scheduled().len(),
             dead: self.dead().len(),
             remembered: self.done.len(),
             completed: self.completed,
             failed: self.failed,
-            paused: self.paused,
+            paused: self.whole.paused,
+            lanes: self.depths().len(),
         }
     }
 
@@ -64,6 +58,7 @@ impl Model {
                 max_attempts: job.max_attempts,
                 key: job.key.map(key_text),
                 header: job.header.then(|| HEADER.to_owned()),
+                lane: job.lane.map(|lane| format!("{lane:?}")),
                 result: None,
             };
             return Answer::Looked(Some(state), Some(Box::new(record)));
@@ -84,6 +79,7 @@ impl Model {
             max_attempts: None,
             key: None,
             header: None,
+            lane: None,
             result: self.results.get(&slot).map(|(result, _)| result.to_string()),
         };
         Answer::Looked(Some(JobState::Finished), Some(Box::new(record)))
@@ -92,7 +88,7 @@ impl Model {
     pub(super) fn list(&self, shelf: Shelf, offset: u64, count: usize) -> Answer {
         let slots = |listed: Vec<(Moment, Slot)>| listed.into_iter().map(|(_, slot)| slot).collect();
         let listed: Vec<Slot> = match shelf {
-            Shelf::Pending => self.pending(),
+            Shelf::Pending => self.waiting(None),
             Shelf::Active => slots(self.active()),
             Shelf::Scheduled => slots(self.scheduled()),
             Shelf::Dead => slots(self.dead()),

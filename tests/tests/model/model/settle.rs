@@ -2,7 +2,7 @@
 
 use emq::Settled;
 
-use super::{Finished, Model};
+use super::{Finished, Model, Place};
 use crate::verb::{Right, Settling};
 
 /// How many tokens a completion marker can tell apart.
@@ -25,6 +25,8 @@ impl Model {
             return Settled::Stale;
         }
         let retention = retention.max(LEAST_RETENTION);
+        let done = Place::Dead { since: self.now() };
+        self.take_out(slot, done);
         self.forget(slot, Some(Finished { until: self.after(retention), token: Some(token) }));
         if let Some(result) = result {
             self.results.insert(slot, (result, self.after(retention)));
@@ -40,6 +42,7 @@ impl Model {
             Settling::Retry { .. } => format!("retry {token}"),
             Settling::Bury { .. } => format!("bury {token}"),
             Settling::Snooze { .. } => format!("snooze {token}"),
+            Settling::Hold { .. } => format!("hold {token}"),
             Settling::Release => format!("release {token}"),
         };
         let holds = self.holds(right);
@@ -55,9 +58,16 @@ impl Model {
             job.failures += 1;
             job.last_error = Some(error_text(error));
         }
+        let lane = job.lane;
+        let due = self.now();
+        self.take_out(slot, Place::Scheduled { due });
         match how {
             Settling::Retry { delay, .. } | Settling::Snooze { delay } => self.put_scheduled(slot, self.after(delay)),
             Settling::Bury { .. } => self.put_dead(slot),
+            Settling::Hold { delay } => {
+                self.hold_back(lane, self.after(delay));
+                self.put_waiting(slot);
+            }
             Settling::Release => self.put_waiting(slot),
         }
         Settled::Accepted

@@ -1,10 +1,10 @@
 //! What the beat and operators do.
 
-use emq::{Removed, Revived};
+use emq::{Reassigned, Removed, Revived};
 
 use super::{Finished, Model, Moment, Place};
 use crate::answer::Answer;
-use crate::verb::{HOUR, Slot};
+use crate::verb::{HOUR, Lane, Slot};
 
 /// For how long the id of a deleted job stays taken, and for how long a silent worker's last claim is kept.
 const KEPT: i64 = HOUR;
@@ -15,8 +15,9 @@ impl Model {
         let due: Vec<Slot> =
             self.scheduled().into_iter().filter(|(due, _)| *due <= now).map(|(_, slot)| slot).collect();
         due.iter().for_each(|slot| self.put_waiting(*slot));
+        self.let_go();
         // Makes good a marker that got lost.
-        self.marker |= !self.pending().is_empty();
+        self.marker |= self.has_work();
         Answer::Promoted(due.len() as u64)
     }
 
@@ -29,12 +30,17 @@ impl Model {
             job.stalled += 1;
             job.worker = None;
             job.settled = None;
-            if max_stalled.is_some_and(|max| job.stalled >= max) {
+            let is_last = max_stalled.is_some_and(|max| job.stalled >= max);
+            if is_last {
                 job.last_error = Some("stalled".to_owned());
+            } else {
+                job.reaped = Some(job.attempts);
+            }
+            self.take_out(slot, Place::Scheduled { due: now });
+            if is_last {
                 self.put_dead(slot);
                 dead.push(slot);
             } else {
-                job.reaped = Some(job.attempts);
                 self.put_waiting(slot);
                 self.events.push(("stalled", slot));
                 recovered.push(slot);
@@ -51,6 +57,7 @@ impl Model {
         job.failures = 0;
         job.stalled = 0;
         job.settled = Some("revive".to_owned());
+        job.expires = None;
         if let Some(key) = job.key {
             self.keys.entry(key).or_insert(slot);
         }
@@ -65,8 +72,37 @@ impl Model {
         }
         // Under an id that comes again, tokens begin at 1 again: only one that nobody ever had a token of is free at once.
         let was_claimed = job.attempts > 0;
+        self.take_out(slot, Place::Dead { since: self.now() });
         self.forget(slot, was_claimed.then(|| self.deleted()));
         Removed::Removed
+    }
+
+    pub(super) fn reassign(&mut self, slot: Slot, lane: Option<Lane>) -> Reassigned {
+        let Some(job) = self.jobs.get(&slot) else { return Reassigned::Gone };
+        if matches!(job.place, Place::Active { .. }) {
+            return Reassigned::Active;
+        }
+        if job.lane == lane {
+            return Reassigned::Reassigned;
+        }
+        let place = job.place;
+        self.take_out(slot, Place::Scheduled { due: self.now() });
+        if let Some(job) = self.jobs.get_mut(&slot) {
+            job.lane = lane;
+            job.place = place;
+        }
+        if place == Place::Pending {
+            self.put_waiting(slot);
+        }
+        Reassigned::Reassigned
+    }
+
+    pub(super) fn drain_lane(&mut self, lane: Lane) -> Answer {
+        let waiting = self.waiting(Some(lane));
+        for slot in &waiting {
+            self.remove(*slot);
+        }
+        Answer::Drained(waiting.len())
     }
 
     pub(super) fn trim(&mut self, age: i64, count: u64) -> Answer {

@@ -1,0 +1,10 @@
+use emq::job;
+
+#[job(missed = once)]
+async fn report() {}
+
+fn register<J: emq::Handler<()>>() {}
+
+fn main() {
+    register::<ReportJob>();
+}
