@@ -14,8 +14,9 @@ end
 local function holder_of(root, key, time)
   local id = redis.pcall('GET', root .. 'de:' .. key)
   if type(id) ~= 'string' then return nil end
-  local row = read_row(root .. 'job:', id, 'state', 'unique', 'reaped', 'latest')
-  if not row or row[2] == 'dead' then
+  local row = read_row(root .. 'job:', id, 'state', 'unique', 'reaped', 'latest', 'did')
+  -- Under an id that came again there may be a job of another key.
+  if not row or row[2] == 'dead' or row[6] and row[6] ~= key then
     return redis.call('PTTL', root .. 'de:' .. key) >= 0 and { id = id } or nil
   end
   local over = tonumber(string.match(row[3] or '', '^for (%d+)$'))

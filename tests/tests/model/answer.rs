@@ -30,6 +30,7 @@ pub(crate) enum Answer {
         pending: usize,
         active: usize,
         scheduled: usize,
+        parked: usize,
         dead: usize,
         remembered: usize,
         completed: u64,
@@ -55,6 +56,8 @@ pub(crate) enum Answer {
 pub(crate) enum Admitted {
     New,
     Duplicate(Slot),
+    Replaced(Slot),
+    Parked(Slot),
     Conflict(Slot),
 }
 
@@ -107,7 +110,9 @@ impl Answer {
     /// set the marker, and a trim may have forgotten silent workers: those don't say.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
-            Self::Enqueued(jobs) => !jobs.contains(&Admitted::New),
+            Self::Enqueued(jobs) => {
+                jobs.iter().all(|job| matches!(job, Admitted::Duplicate(_) | Admitted::Conflict(_)))
+            }
             Self::Settled(settled) => *settled != Settled::Accepted,
             Self::Extended(leases) => !leases.contains(&Extended::Renewed),
             Self::Reaped { recovered, dead } => recovered.is_empty() && dead.is_empty(),

@@ -16,6 +16,7 @@ impl Model {
             self.scheduled().into_iter().filter(|(due, _)| *due <= now).map(|(_, slot)| slot).collect();
         due.iter().for_each(|slot| self.put_waiting(*slot));
         self.let_go();
+        self.look_after_parked();
         // Makes good a marker that got lost.
         self.marker |= self.has_work();
         Answer::Promoted(due.len() as u64)
@@ -58,9 +59,7 @@ impl Model {
         job.stalled = 0;
         job.settled = Some("revive".to_owned());
         job.expires = None;
-        if let Some(key) = job.key {
-            self.keys.entry(key).or_insert(slot);
-        }
+        self.take_key_again(slot);
         self.put_waiting(slot);
         Revived::Revived
     }
@@ -70,11 +69,17 @@ impl Model {
         if matches!(job.place, Place::Active { .. }) {
             return Removed::Active;
         }
-        // Under an id that comes again, tokens begin at 1 again: only one that nobody ever had a token of is free at once.
-        let was_claimed = job.attempts > 0;
         self.take_out(slot, Place::Dead { since: self.now() });
-        self.forget(slot, was_claimed.then(|| self.deleted()));
+        self.delete(slot);
         Removed::Removed
+    }
+
+    /// Deletes a job that was taken from its place. Under an id that comes again, tokens begin at 1 again: only one that
+    /// nobody ever had a token of is free at once.
+    fn delete(&mut self, slot: Slot) {
+        self.free_key(slot);
+        let was_claimed = self.jobs.get(&slot).is_some_and(|job| job.attempts > 0);
+        self.forget(slot, was_claimed.then(|| self.deleted()));
     }
 
     pub(super) fn reassign(&mut self, slot: Slot, lane: Option<Lane>) -> Reassigned {
@@ -99,9 +104,10 @@ impl Model {
 
     pub(super) fn drain_lane(&mut self, lane: Lane) -> Answer {
         let waiting = self.waiting(Some(lane));
-        for slot in &waiting {
-            self.remove(*slot);
-        }
+        // All are taken out before anybody follows one of them.
+        let gone = Place::Dead { since: self.now() };
+        waiting.iter().for_each(|slot| self.take_out(*slot, gone));
+        waiting.iter().for_each(|slot| self.delete(*slot));
         Answer::Drained(waiting.len())
     }
 
