@@ -77,6 +77,11 @@ pub use emq_macros::job;
 #[cfg(feature = "macros")]
 pub use emq_macros::Job;
 
+/// What docs/uniqueness.md shows has to compile.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../docs/uniqueness.md")]
+struct Uniqueness;
+
 /// What docs/scheduling.md shows has to compile.
 #[cfg(all(doctest, feature = "cron"))]
 #[doc = include_str!("../docs/scheduling.md")]
