@@ -60,12 +60,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .await?;
     println!("after:  {}\n", waiting(&queue).await?);
 
+    client.close().await;
+
     let served = served.0.lock().unwrap();
     for (tenant, jobs) in TENANTS {
         let chart: String = served.iter().map(|of| if of == tenant { '#' } else { '.' }).collect();
         println!("{tenant:>6} {chart} {jobs}");
     }
-    client.close().await;
     Ok(())
 }
 

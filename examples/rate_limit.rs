@@ -67,6 +67,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         })
         .await?;
 
+    client.close().await;
+
     let calls = provider.0.lock().unwrap();
     let first = calls[0].0;
     let mut rows: Vec<String> = Vec::new();
@@ -79,6 +81,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{:>5} ms {row}", n * 100);
     }
     println!("{} sent, {} told to wait, {} failed", stats.completed, stats.rate_limited, stats.failed());
-    client.close().await;
     Ok(())
 }

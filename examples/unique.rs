@@ -31,7 +31,7 @@ async fn index(revision: u32, State(indexer): State<Indexer>) -> Result<(), JobE
 }
 
 /// Says what became of an enqueue.
-fn tell(revision: u32, ticket: Ticket) -> JobId {
+fn tell(revision: u32, ticket: Ticket<IndexJob>) -> JobId {
     match ticket.outcome() {
         Admission::Enqueued => println!("revision {revision}: a job of its own"),
         Admission::Duplicate(_) => println!("revision {revision}: a duplicate, nothing was added"),

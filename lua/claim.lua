@@ -17,10 +17,10 @@
 -- ARGV[4] request   unique among the worker's claims; the same again answers with the same jobs
 --
 -- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, a limit ends, or the
--- slot of a recurring job comes, or -1; how many ids without a row were dropped; how many jobs had expired; then per job
+-- slot of a recurring job comes, or -1, also if work is left; how many ids without a row were dropped; how many jobs had expired; then per job
 -- its id, token, payload, name and, unless all of them are missing, failures, stalled, max_attempts, headers, group.
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/turns, lib/claim
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/turns, lib/claim
 
 local rows, pending, active, schedule, dead, marker, meta, claims, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
@@ -29,4 +29,5 @@ local queue = {
   rows = rows, pending = pending, active = active, schedule = schedule, dead = dead, marker = marker, meta = meta,
   claims = claims, failed = failed, events = events, root = root,
 }
+check_sets(pending, active, schedule, root .. 'held')
 return claim(queue, n, lease, worker, request)

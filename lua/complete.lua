@@ -11,12 +11,13 @@
 -- ARGV[1..] per job, at most 250: id; fencing token; retention in ms; result, encoded, or empty for none
 --
 -- Answers one word per job, in order:
--- OK     the job is done
--- STALE  the token doesn't hold the job; nothing was written for it
--- GONE   there is no such job; nothing was written for it
--- DONE   this was carried out before; nothing was written for it
+-- OK         the job is done
+-- STALE      the token doesn't hold the job; nothing was written for it
+-- GONE       there is no such job; nothing was written for it
+-- DONE       this was carried out before; nothing was written for it
+-- CANCELLED  the job was cancelled and is gone; nothing was written for it
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/fence, lib/ending, lib/complete
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/fence, lib/complete
 
 local rows, active, pending, done, completed, events, marker, root = unpack(KEYS)
 

@@ -9,7 +9,7 @@
 --
 -- Answers how many were deleted, and how many are left.
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
 
 local rows, done, root = unpack(KEYS)
 local lane, limit, retention = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -30,6 +30,7 @@ for i, id in ipairs(ids) do
     free_key(root, row[2], id)
     -- As after a removal: the tokens of a new job of the same id begin at 1 again.
     if row[1] ~= '0' then redis.call('ZADD', done, until_then, id) end
+    publish(root .. 'events', 'removed', id)
   end
 end
 return { #ids, length_of(line) }

@@ -20,12 +20,13 @@
 -- ARGV[5..] per job to complete, as of complete
 --
 -- Answers what claim answers, behind one list of what complete answers:
--- OK     the job is done
--- STALE  the token doesn't hold the job; nothing was written for it
--- GONE   there is no such job; nothing was written for it
--- DONE   this was carried out before; nothing was written for it
+-- OK         the job is done
+-- STALE      the token doesn't hold the job; nothing was written for it
+-- GONE       there is no such job; nothing was written for it
+-- DONE       this was carried out before; nothing was written for it
+-- CANCELLED  the job was cancelled and is gone; nothing was written for it
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/fence, lib/ending, lib/complete, lib/turns, lib/claim
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/fence, lib/complete, lib/turns, lib/claim
 
 local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]

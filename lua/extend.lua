@@ -5,8 +5,9 @@
 -- ARGV[1..] per job: id, fencing token, lease in ms
 --
 -- Answers one word per job, in order:
--- OK    the lease is renewed
--- LOST  the token doesn't hold the job, or it isn't active; nothing was written for it
+-- OK      the lease is renewed
+-- CANCEL  the job is to be dropped: somebody has cancelled it; the lease isn't renewed
+-- LOST    the token doesn't hold the job, or it isn't active; nothing was written for it
 --
 -- uses lib/clock
 
@@ -16,9 +17,10 @@ local time = now()
 local replies, leases = {}, {}
 for i = 1, #ARGV, 3 do
   local id, token, lease = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
-  local held = redis.call('ZSCORE', active, id) and redis.pcall('HGET', rows .. id, 'attempts') == token
-  replies[#replies + 1] = held and 'OK' or 'LOST'
-  if held then
+  local row = redis.call('ZSCORE', active, id) and redis.pcall('HMGET', rows .. id, 'attempts', 'cancel')
+  local held = row and row[1] == token
+  replies[#replies + 1] = not held and 'LOST' or row[2] and 'CANCEL' or 'OK'
+  if held and not row[2] then
     leases[#leases + 1] = time + lease
     leases[#leases + 1] = id
   end

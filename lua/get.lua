@@ -5,8 +5,16 @@
 -- KEYS[3] done    emq:{q}:done             zset    read
 -- ARGV[1] id
 --
--- Answers 1 if the job has ended and is remembered, else 0; its result or nil; then one list of the names and values of
--- the fields of its row, empty if it has none.
+-- Answers how the job ended; its result or nil; then one list of the names and values of the fields of its row, empty if
+-- it has none. It ended as one of:
+-- DONE       the job was done and is remembered
+-- CANCELLED  the job was cancelled and is remembered
+-- REMOVED    the job was removed and is remembered
+-- GONE       no end of it is remembered
+--
+-- uses lib/marks, lib/ended
 
-local done = redis.call('ZSCORE', KEYS[3], ARGV[1]) and 1 or 0
-return { done, redis.call('GET', KEYS[2]), redis.call('HGETALL', KEYS[1]) }
+local row, result, done = unpack(KEYS)
+local id = ARGV[1]
+
+return { ended_as(done, id), redis.call('GET', result), redis.call('HGETALL', row) }

@@ -12,9 +12,9 @@
 -- ARGV[2] limit        how many at most
 --
 -- Answers 1 if more have lost their lease, else 0; how many ids without a row were dropped; the ids that wait again;
--- the ids that are dead.
+-- the ids that are dead; the ids that are gone, since somebody had cancelled them.
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/ending
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
 
 local rows, active, pending, dead, marker, failed, events, root = unpack(KEYS)
 local max_stalled, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -25,18 +25,21 @@ local ids = redis.call('ZRANGEBYSCORE', active, '-inf', time, 'LIMIT', 0, limit 
 local more = #ids > limit and 1 or 0
 if more == 1 then ids[#ids] = nil end
 
-local stalled, rowless = {}, {}
+local stalled, rowless, is_cancelled = {}, {}, false
 for _, id in ipairs(ids) do
-  local row = read_row(rows, id, 'stalled', 'priority', 'did', 'group')
+  local row = read_row(rows, id, 'stalled', 'priority', 'did', 'group', 'cancel')
   if row then
     local stalls = count(row[2]) + 1
-    local job = { id = id, token = row[1] or '', stalls = stalls, priority = row[3], key = row[4], lane = row[5] }
+    local job = { id = id, token = row[1] or '', stalls = stalls, priority = row[3], key = row[4], lane = row[5],
+      cancel = row[6] }
     stalled[#stalled + 1] = job
+    is_cancelled = is_cancelled or row[6]
   else
     rowless[#rowless + 1] = id
   end
 end
 
+if is_cancelled then check_sets(root .. 'done') end
 if #ids > 0 then
   redis.call('ZREM', active, unpack(ids))
   left_active(root, marker)
@@ -46,12 +49,15 @@ for _, id in ipairs(rowless) do
   local lane = redis.pcall('HGET', root .. 'slots', id)
   free_slot(root, marker, id, type(lane) == 'string' and lane)
 end
-local recovered, buried = {}, {}
+local recovered, buried, cancelled = {}, {}, {}
 for _, job in ipairs(stalled) do
   local row = rows .. job.id
   redis.call('HDEL', row, 'worker', 'settled')
   free_slot(root, marker, job.id, job.lane)
-  if max_stalled and job.stalls >= max_stalled then
+  if job.cancel then
+    to_cancelled(root, job.id, job.key, job.cancel)
+    cancelled[#cancelled + 1] = job.id
+  elseif max_stalled and job.stalls >= max_stalled then
     redis.call('HSET', row, 'state', 'dead', 'stalled', job.stalls, 'last_error', 'stalled')
     to_dead(dead, root, failed, events, job.id, job.key, time)
     buried[#buried + 1] = job.id
@@ -62,4 +68,4 @@ for _, job in ipairs(stalled) do
     recovered[#recovered + 1] = job.id
   end
 end
-return { more, #rowless, recovered, buried }
+return { more, #rowless, recovered, buried, cancelled }

@@ -16,7 +16,7 @@
 -- GONE     there is no such job; nothing was written
 -- EMQLOCK  error: a worker holds the job; nothing was written
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
 
 local row, logs, result, active, pending, schedule, dead, done, root = unpack(KEYS)
 local id, retention = ARGV[1], tonumber(ARGV[2])
@@ -36,4 +36,5 @@ free_key(root, field[2], id)
 -- The tokens of a new job begin at 1 again: under the same id, a worker that still believes in its claim of the old
 -- job could settle the new one.
 if field[1] ~= '0' then redis.call('ZADD', done, now() + retention, id) end
+publish(root .. 'events', 'removed', id)
 return 'OK'

@@ -1,6 +1,6 @@
 -- revive: bring a dead letter back to its waiting place with a fresh budget.
 --
--- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures, stalled and expires removed
+-- KEYS[1] row      emq:{q}:job:<id>  hash    state, settled; failures, stalled, expires and cancel removed
 -- KEYS[2] dead     emq:{q}:dead      zset    member removed
 -- KEYS[3] pending  emq:{q}:pending   zset    member added, if the job has no lane
 -- KEYS[4] marker   emq:{q}:marker    zset    set
@@ -13,7 +13,7 @@
 -- DONE      the job was revived before and hasn't been claimed since; nothing was written
 -- EMQSTATE  error: the job isn't dead; nothing was written
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
 
 local row, dead, pending, marker, keys, root = unpack(KEYS)
 local id, time = ARGV[1], now()
@@ -30,7 +30,7 @@ local over = tonumber(string.match(field[5] or '', '^for (%d+)$'))
 local takes = key and not (over and over <= time)
 
 redis.call('ZREM', dead, id)
-redis.call('HDEL', row, 'failures', 'stalled', 'expires')
+redis.call('HDEL', row, 'failures', 'stalled', 'expires', 'cancel')
 redis.call('HSET', row, 'state', 'pending', 'settled', 'revive')
 if takes then
   local holder = holder_of(root, key, time)
@@ -38,4 +38,5 @@ if takes then
 end
 if takes then redis.call('SET', keys .. key, id) end
 to_waiting(pending, root, marker, id, field[1], field[4])
+publish(root .. 'events', 'revived', id)
 return 'OK'

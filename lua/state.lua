@@ -5,9 +5,16 @@
 -- ARGV[1] id
 --
 -- Answers the text of the row's field `state`, empty if it has none, or one of:
--- DONE  the job has ended and is remembered
--- GONE  there is no such job
+-- DONE       the job was done and is remembered
+-- CANCELLED  the job was cancelled and is remembered
+-- REMOVED    the job was removed and is remembered
+-- GONE       there is no such job
+--
+-- uses lib/marks, lib/ended
 
-local state = redis.call('HGET', KEYS[1], 'state')
-if state or redis.call('EXISTS', KEYS[1]) == 1 then return state or '' end
-return redis.call('ZSCORE', KEYS[2], ARGV[1]) and 'DONE' or 'GONE'
+local row, done = unpack(KEYS)
+local id = ARGV[1]
+
+local state = redis.call('HGET', row, 'state')
+if state or redis.call('EXISTS', row) == 1 then return state or '' end
+return ended_as(done, id)

@@ -18,22 +18,26 @@ mod store;
 mod worker;
 
 pub use client::{
-    Admission, Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, IntoDraft, Ticket,
+    Admission, Client, ClientBuilder, Draft, Enqueue, EnqueueError, EnqueueMany, EnqueueManyError, EventsError,
+    IntoDraft, Ticket,
 };
 pub use inject::{FromRef, JobContext, State};
 pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
-    IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Unique,
+    IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Returns, Unique,
 };
-pub use queue::{Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Lane, Queue};
+pub use queue::{
+    Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Lane, Purge, PurgeError, Purged, Queue,
+    ResultError, Update, UpdateError, WaitError,
+};
 pub use recurring::{
     MAX_BACKFILL, MISSED_AFTER, Missed, Overlap, Recurrence, Recurring, RecurringError, RecurringJob, Schedule,
     ScheduleError, Upsert,
 };
 pub use store::{
-    Batch, CallError, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, LaneDrained, LaneState,
-    Lease, Listed, ListedLane, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived, Settled, Stored, Trimmed,
-    Upserted,
+    Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, LaneDrained,
+    LaneState, Lease, Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived,
+    Settled, Stored, Trimmed, Updated, Upserted,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,

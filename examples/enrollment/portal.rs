@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     csv_file::{self, Roster},
+    job::EnrollJob,
     progress::Progress,
     report::Report,
     school::School,
@@ -77,7 +78,7 @@ async fn server() -> Result<(String, Option<TestServer>), BoxError> {
     Ok((server.url(), Some(server)))
 }
 
-async fn enqueue(client: &Client, queue: &QueueName, roster: &Roster) -> Result<Vec<Ticket>, BoxError> {
+async fn enqueue(client: &Client, queue: &QueueName, roster: &Roster) -> Result<Vec<Ticket<EnrollJob>>, BoxError> {
     let drafts = roster.jobs.iter().cloned().map(|job| Draft::of(job).queue(queue.as_str()));
     Ok(client.enqueue_many(drafts).await?)
 }

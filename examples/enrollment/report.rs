@@ -32,7 +32,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) async fn draw_up(
         roster: &Roster,
-        tickets: &[Ticket],
+        tickets: &[Ticket<EnrollJob>],
         strikes: &Strikes,
         school: &School,
     ) -> Result<Self, SchoolError> {

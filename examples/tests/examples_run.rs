@@ -117,6 +117,23 @@ async fn recurring_runs_its_slots_and_one_beside_them() {
 }
 
 #[tokio::test]
+async fn progress_is_shown_a_result_waited_for_and_a_job_cancelled() {
+    let expected = "\
+0 of 500 rows
+100 of 500 rows
+200 of 500 rows
+300 of 500 rows
+400 of 500 rows
+students.csv is in: 500 rows
+the log says: everything.csv has 18446744073709551615 rows
+cancel: Asked
+and it is gone
+1 completed, 1 cancelled
+";
+    assert_eq!(run("progress").await, expected);
+}
+
+#[tokio::test]
 async fn two_crates_hands_the_job_over() {
     let text = run("two_crates").await;
     assert!(

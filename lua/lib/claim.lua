@@ -1,5 +1,5 @@
 -- Moves waiting jobs to the active set under a lease; answers what `claim` answers. What is claimed is gathered first and
--- written afterwards, so that what raises in between has taken nothing.
+-- written afterwards, so that what raises in between has taken nothing. The places have been checked.
 local function claim(queue, n, lease, worker, request)
   local exact = clock()
   local time = math.floor(exact)
@@ -8,10 +8,10 @@ local function claim(queue, n, lease, worker, request)
 
   local function read(id)
     return read_row(queue.rows, id, 'payload', 'name', 'failures', 'stalled', 'max_attempts', 'headers', 'group', 'reaped',
-      'settled', 'expires', 'did', 'unique')
+      'settled', 'expires', 'did', 'cancel', 'unique')
   end
 
-  local jobs, expired, dropped = {}, {}, 0
+  local jobs, expired, cancelled, dropped = {}, {}, {}, 0
   local function hand(id, token, row)
     local job = { id, token, row[2] or '', row[3] }
     -- Most jobs have nothing more to tell, and an answer of half the size.
@@ -21,13 +21,12 @@ local function claim(queue, n, lease, worker, request)
     jobs[#jobs + 1] = job
   end
 
-  check_sets(queue.pending, queue.active, queue.schedule, queue.root .. 'held')
   local settings = redis.call('HMGET', queue.meta, 'paused', 'held', 'concurrency', 'rate', 'turn')
   local note = redis.call('HGET', queue.claims, worker)
   local room, rate = allowed(settings[4], exact)
   local resumes = tonumber(settings[2])
   if settings[1] or resumes and resumes > exact then room = 0 end
-  room = math.min(room, limit_of(settings[3]) - redis.call('ZCARD', queue.active))
+  if settings[3] then room = math.min(room, limit_of(settings[3]) - redis.call('ZCARD', queue.active)) end
 
   local taken, lines = {}, {}
   local left_to_look = math.max(n, 100)
@@ -46,6 +45,8 @@ local function claim(queue, n, lease, worker, request)
         line.ids[#line.ids + 1] = id
         if not row then
           dropped = dropped + 1
+        elseif row[13] then
+          cancelled[#cancelled + 1] = { id = id, key = row[12], retention = row[13] }
         elseif row[11] and count(row[1]) == 0 and count(row[11]) <= time then
           expired[#expired + 1] = { id = id, key = row[12] }
         else
@@ -96,18 +97,20 @@ local function claim(queue, n, lease, worker, request)
     if #slots > 0 then redis.pcall('HSET', queue.root .. 'slots', unpack(slots)) end
     for lane, jobs_of_it in pairs(running) do redis.pcall('HINCRBY', queue.root .. 'gactive', lane, jobs_of_it) end
     for _, job in ipairs(taken) do
-      if job.row[13] == 'start' then free_key(queue.root, job.row[12], job.id) end
+      if job.row[14] == 'start' then free_key(queue.root, job.row[12], job.id) end
     end
     redis.call('HSET', queue.claims, worker, table.concat(mine, '|'))
     if rate then redis.call('HSET', queue.meta, 'rate', (spend(rate, #taken))) end
   end
 
   local function claim_new()
-    local lanes, length = window(queue.root, n, exact), redis.call('LLEN', queue.root .. 'ring')
+    local lanes = window(queue.root, n, exact)
     local fetched = #lanes
+    local length = fetched > 0 and redis.call('LLEN', queue.root .. 'ring') or 0
     local flat = { place = queue.pending, from = 0, got = 0 }
     local turns = in_turn(lanes, length, flat, math.min(n, room), settings[5], take)
     if #expired > 0 then check_sets(queue.dead) end
+    if #cancelled > 0 then check_sets(queue.root .. 'done') end
     for _, line in ipairs(lines) do redis.call('ZREM', line.place, unpack(line.ids)) end
     if fetched > 0 then
       turn_ring(queue.root, lanes, fetched, turns, time)
@@ -118,6 +121,8 @@ local function claim(queue, n, lease, worker, request)
       redis.call('HSET', queue.rows .. job.id, 'state', 'dead', 'last_error', 'expired')
       to_dead(queue.dead, queue.root, queue.failed, queue.events, job.id, job.key, time)
     end
+    -- Asked for while a worker held the job; our own transitions see to it when it goes back.
+    for _, job in ipairs(cancelled) do to_cancelled(queue.root, job.id, job.key, job.retention) end
     room = room - #taken
   end
 
@@ -128,7 +133,7 @@ local function claim(queue, n, lease, worker, request)
   end
 
   local more = 0
-  if room > 0 and redis.call('ZCARD', queue.pending) + redis.call('LLEN', queue.root .. 'ring') > 0 then
+  if room > 0 and (redis.call('ZCARD', queue.pending) > 0 or redis.call('LLEN', queue.root .. 'ring') > 0) then
     more = 1
     wake(queue.marker)
   end
@@ -138,14 +143,17 @@ local function claim(queue, n, lease, worker, request)
     local ms = math.max(0, math.ceil(at - exact))
     if next_event < 0 or ms < next_event then next_event = ms end
   end
-  for _, set in ipairs({ queue.schedule, queue.active, queue.root .. 'held' }) do
-    local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
-    if head[2] then expect(tonumber(head[2])) end
+  -- Who has more to claim looks again before long; until then the beat does.
+  if more == 0 then
+    for _, set in ipairs({ queue.schedule, queue.active, queue.root .. 'held' }) do
+      local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
+      if head[2] then expect(tonumber(head[2])) end
+    end
+    -- Slots that are due already are looked at on the beat: it may be that no worker here can run them.
+    local after = string.format('(%.0f', time)
+    local slot = redis.pcall('ZRANGEBYSCORE', queue.root .. 'repeat', after, '(+inf', 'LIMIT', 0, 1, 'WITHSCORES')
+    if slot[2] then expect(tonumber(slot[2])) end
   end
-  -- Slots that are due already are looked at on the beat: it may be that no worker here can run them.
-  local after = string.format('(%.0f', time)
-  local slot = redis.pcall('ZRANGEBYSCORE', queue.root .. 'repeat', after, '(+inf', 'LIMIT', 0, 1, 'WITHSCORES')
-  if slot[2] then expect(tonumber(slot[2])) end
   if resumes and resumes > exact then expect(resumes) end
   if rate and #taken >= rate.room then
     local _, next_start = spend(rate, #taken)

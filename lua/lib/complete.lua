@@ -6,14 +6,14 @@
 local function complete(queue, jobs)
   local time = now()
 
-  -- Never 0, which is what the markers have that aren't of a completion; 10 bits are exact beside the ms.
+  -- Never what the markers have that aren't of a completion, see `lib/marks`; 10 bits are exact beside the ms.
   local function mark(token)
-    return (count(token) % 1023 + 1) / 1024
+    return (count(token) % 1022 + 1) / 1024
   end
 
   local replies, accepted, seen, active_ids, markers = {}, {}, {}, {}, {}
   local function check(job, is_active)
-    local held, refusal = fence_at(queue.rows .. job.id, job.id, job.token, is_active)
+    local held, refusal = fence_at(queue.rows .. job.id, queue.root, job.id, job.token, is_active)
     if held and seen[job.id] then return 'DONE' end
     if held then
       seen[job.id], accepted[#accepted + 1], held.result, held.retention = true, held, job.result, job.retention
@@ -50,7 +50,7 @@ local function complete(queue, jobs)
     if job.result ~= '' then redis.call('SET', row .. ':result', job.result, 'PX', job.retention) end
   end
   redis.call('DEL', unpack(gone))
-  left_active(queue.root, queue.marker)
+  if #active_ids > 0 then left_active(queue.root, queue.marker) end
   redis.call('ZADD', queue.done, unpack(markers))
   add(queue.completed, 'count', #accepted)
   for _, job in ipairs(accepted) do publish(queue.events, 'completed', job.id) end

@@ -11,3 +11,12 @@ local function to_dead(dead, root, failed, events, id, key, time)
   add(failed, 'count', 1)
   publish(events, 'dead', id)
 end
+
+-- Ends a job as cancelled that was taken from its place: everything of it goes, and its id is remembered for so many ms.
+local function to_cancelled(root, id, key, retention)
+  local row = root .. 'job:' .. id
+  redis.call('DEL', row, row .. ':logs', row .. ':result')
+  free_key(root, key, id)
+  redis.call('ZADD', root .. 'done', now() + count(retention) + cancelled_mark(), id)
+  publish(root .. 'events', 'cancelled', id)
+end

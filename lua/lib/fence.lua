@@ -1,18 +1,27 @@
 -- The job that this token holds: where it stands, 'active', or 'waiting' if its lease ran out and the reaper put it back
 -- but nobody has claimed it since; and what of its row the transitions need. For any other caller nil, the refusal, and
 -- how this token settled. `is_active` says whether the job is in the active set.
-local function fence_at(row, id, token, is_active)
+local function fence_at(row, root, id, token, is_active)
   -- By pcall: a row of another type is as good as none, and must not stop what else the call does.
-  local field = redis.pcall('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did')
+  local field = redis.pcall('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did', 'cancel')
   if field.err then return nil, 'GONE' end
-  if not field[1] and redis.call('EXISTS', row) == 0 then return nil, 'GONE' end
+  if not field[1] and redis.call('EXISTS', row) == 0 then
+    return nil, was_cancelled(root .. 'done', id) and 'CANCELLED' or 'GONE'
+  end
   if field[1] ~= token then return nil, 'STALE' end
   if not is_active and field[2] ~= token then return nil, 'STALE', field[3] end
-  return { id = id, where = is_active and 'active' or 'waiting', lane = field[4], priority = field[5], key = field[6] }
+  return {
+    id = id,
+    where = is_active and 'active' or 'waiting',
+    lane = field[4],
+    priority = field[5],
+    key = field[6],
+    cancel = field[7],
+  }
 end
 
-local function fence(row, active, id, token)
-  return fence_at(row, id, token, redis.call('ZSCORE', active, id))
+local function fence(row, active, root, id, token)
+  return fence_at(row, root, id, token, redis.call('ZSCORE', active, id))
 end
 
 -- Takes the job from where its holder had it, and frees what it held there. ZREM is allowed on a server that is out of

@@ -63,7 +63,7 @@ impl<J: Job + Clone> Order<J> {
         draft
     }
 
-    pub(crate) async fn send(&self, client: &Client, id: Option<JobId>) -> Result<Ticket, EnqueueError> {
+    pub(crate) async fn send(&self, client: &Client, id: Option<JobId>) -> Result<Ticket<J>, EnqueueError> {
         let mut enqueue = client.enqueue(self.job.clone()).priority(self.priority);
         if let Some(id) = id {
             enqueue = enqueue.id(id);

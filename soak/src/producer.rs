@@ -62,15 +62,15 @@ impl Producer {
     }
 
     async fn one<J: Job + Clone>(&mut self, order: &Order<J>) {
-        let sent = order.send(&self.client, None).await;
+        let sent = order.send(&self.client, None).await.map(Sent::from);
         self.resolve(order, sent).await;
     }
 
     async fn many<J: Job + Clone>(&mut self, orders: &[Order<J>]) {
         let sent = self.client.enqueue_many(orders.iter().map(|order| order.draft(None))).await;
         let outcomes = match sent {
-            Ok(tickets) => tickets.into_iter().map(Ok).collect(),
-            Err(error) => error.outcomes,
+            Ok(tickets) => tickets.into_iter().map(|ticket| Ok(Sent::from(ticket))).collect(),
+            Err(error) => error.outcomes.into_iter().map(|outcome| outcome.map(Sent::from)).collect::<Vec<_>>(),
         };
         if outcomes.len() != orders.len() {
             self.book.violation(format!("{} jobs were sent, and {} answered", orders.len(), outcomes.len()));
@@ -81,12 +81,12 @@ impl Producer {
     }
 
     /// Sends a job again until the server has said what became of it.
-    async fn resolve<J: Job + Clone>(&mut self, order: &Order<J>, mut sent: Result<Ticket, EnqueueError>) {
+    async fn resolve<J: Job + Clone>(&mut self, order: &Order<J>, mut sent: Result<Sent, EnqueueError>) {
         let mut id: Option<JobId> = None;
         loop {
             match sent {
-                Ok(ticket) => {
-                    self.admitted(order, id, ticket).await;
+                Ok(sent) => {
+                    self.admitted(order, id, sent).await;
                     return;
                 }
                 Err(EnqueueError::Call { id: sent_as, source }) if is_passing(&source) => {
@@ -96,7 +96,7 @@ impl Producer {
                     Book::count(&self.book.unknown);
                     id = Some(sent_as);
                     sleep(Duration::from_millis(50)).await;
-                    sent = order.send(&self.client, id).await;
+                    sent = order.send(&self.client, id).await.map(Sent::from);
                 }
                 Err(error) => {
                     self.book.violation(format!("{} wasn't enqueued, for good: {error}", order.entry.what));
@@ -106,8 +106,8 @@ impl Producer {
         }
     }
 
-    async fn admitted<J: Job + Clone>(&mut self, order: &Order<J>, sent_as: Option<JobId>, ticket: Ticket) {
-        match (ticket.outcome(), &order.entry.key) {
+    async fn admitted<J: Job + Clone>(&mut self, order: &Order<J>, sent_as: Option<JobId>, sent: Sent) {
+        match (sent.outcome, &order.entry.key) {
             (Admission::Duplicate(holder), Some(key)) if Some(holder) != sent_as => {
                 self.book.duplicate(key.clone(), holder);
                 return;
@@ -117,13 +117,13 @@ impl Producer {
                 return;
             }
             // New, or an earlier try was carried out.
-            _ => self.book.accept(ticket.id(), &order.entry),
+            _ => self.book.accept(sent.id, &order.entry),
         }
         if order.repeated {
-            self.repeat(order, ticket.id()).await;
+            self.repeat(order, sent.id).await;
         }
         if let Some(time) = order.withdrawn_after {
-            self.withdrawals.push((Instant::now() + time, ticket.id()));
+            self.withdrawals.push((Instant::now() + time, sent.id));
         }
     }
 
@@ -146,5 +146,17 @@ impl Producer {
         for (_, id) in due {
             operator.withdraw(id).await;
         }
+    }
+}
+
+/// What a ticket says, whatever the type of its job.
+struct Sent {
+    id: JobId,
+    outcome: Admission,
+}
+
+impl<J> From<Ticket<J>> for Sent {
+    fn from(ticket: Ticket<J>) -> Self {
+        Self { id: ticket.id(), outcome: ticket.outcome() }
     }
 }

@@ -1,5 +1,6 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::{GenericArgument, PathArguments, ReturnType, Type};
 
 use super::Item;
 use crate::{
@@ -66,7 +67,19 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
             + ::core::marker::Send
             + 'static
     };
+    let returns = result(krate, job).map(|result| {
+        quote! {
+            #cfg
+            #[automatically_derived]
+            #[allow(deprecated)]
+            impl #krate::Returns for #name {
+                type Output = #result;
+            }
+        }
+    });
     quote! {
+        #returns
+
         #cfg
         #[automatically_derived]
         #[allow(deprecated)]
@@ -83,6 +96,26 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
             }
         }
     }
+}
+
+/// The type of the job's result, if it can be named.
+fn result(krate: &TokenStream, job: &JobFunction) -> Option<TokenStream> {
+    let output = match (&job.function.sig.output, &job.output) {
+        (ReturnType::Default, _) => return Some(quote!(())),
+        (ReturnType::Type(..), output) => output.as_ref()?,
+    };
+    // Of a `Result<T, E>` the `T` itself: the error may be a type that only the function can name. What has one parameter
+    // is an alias, of which nothing is known here.
+    if let Type::Path(path) = output
+        && let Some(last) = path.path.segments.last()
+        && last.ident == "Result"
+        && let PathArguments::AngleBracketed(list) = &last.arguments
+        && list.args.len() == 2
+        && let Some(GenericArgument::Type(result)) = list.args.first()
+    {
+        return Some(quote!(#result));
+    }
+    Some(quote!(<#output as #krate::IntoOutcome>::Output))
 }
 
 /// A variable that no name of the user's means. Its span keeps other variables away, its underscores constants.

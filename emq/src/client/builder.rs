@@ -1,5 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
+use tokio::sync::Mutex;
+
 use super::{Client, Inner, TraceContext};
 use crate::store::{Confirmers, ConnectError, Connection, NODE_TTL, Node, Settings};
 
@@ -176,7 +178,14 @@ impl ClientBuilder {
             Some(number) => Node::configured(number),
             None => Node::leased(&connection, node_ttl).await?,
         };
-        let confirmers = Confirmers::default();
-        Ok(Client { inner: Arc::new(Inner { connection, node, confirmers, max_payload, trace_context }) })
+        let inner = Inner {
+            connection,
+            node,
+            confirmers: Confirmers::default(),
+            max_payload,
+            trace_context,
+            subscriber: Mutex::default(),
+        };
+        Ok(Client { inner: Arc::new(inner) })
     }
 }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     job::{Job, JobId, Unique},
+    queue::Queue,
     store::{Admit, Admitted, Durability, Item},
 };
 
@@ -239,17 +240,17 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
-    async fn send(self) -> Result<Ticket, EnqueueError> {
+    async fn send(self) -> Result<Ticket<J>, EnqueueError> {
         let Self { client, draft, wanted } = self;
-        let store = client.store(draft.queue_name()?);
+        let queue = client.queue_of(draft.queue_name()?);
         let minted = !draft.has_id();
         let mut item = draft.encode(&client, client.mint())?;
         for _ in 0..MAX_MINTS {
             let (_, nonce) = client.node().identity();
-            let admission = client.admit(&store, wanted, nonce, std::slice::from_ref(&item)).await;
+            let admission = client.admit(queue.store(), wanted, nonce, std::slice::from_ref(&item)).await;
             let (admitted, short) = admission.map_err(|source| EnqueueError::Call { id: item.id, source })?;
-            match read(&item, minted, nonce, &admitted, short.as_ref(), 0) {
-                Outcome::Ended(outcome) => return outcome,
+            match read(&item, minted, nonce, &admitted, 0) {
+                Outcome::Ended(entered) => return ticket(entered?, &queue, short.as_ref()).map(Ticket::typed),
                 Outcome::Collided => item.id = client.mint(),
             }
         }
@@ -258,7 +259,7 @@ impl<J: Job> Enqueue<J> {
 }
 
 impl<J: Job> IntoFuture for Enqueue<J> {
-    type Output = Result<Ticket, EnqueueError>;
+    type Output = Result<Ticket<J>, EnqueueError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -266,44 +267,49 @@ impl<J: Job> IntoFuture for Enqueue<J> {
     }
 }
 
+/// The id of a job as it was sent, and whether that made a new job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entered {
+    pub(super) id: JobId,
+    pub(super) outcome: Admission,
+}
+
 /// What an answer means for one job.
 pub(super) enum Outcome {
-    Ended(Result<Ticket, EnqueueError>),
+    Ended(Result<Entered, EnqueueError>),
     /// Another client has minted the same id: it has to be minted anew.
     Collided,
 }
 
+/// The ticket of a job that is enqueued, or the error if it isn't so as it was to be.
+pub(super) fn ticket(entered: Entered, queue: &Queue, short: Option<&Shortfall>) -> Result<Ticket, EnqueueError> {
+    let ticket = Ticket::new(entered, queue.clone());
+    match short {
+        None => Ok(ticket),
+        Some(short) => Err(short.of(ticket)),
+    }
+}
+
 /// Reads the answer to one job. `minted`: its id was minted for this very call, so nobody else can rightly have it.
-pub(super) fn read(
-    item: &Item,
-    minted: bool,
-    nonce: Option<&str>,
-    admitted: &Admitted,
-    short: Option<&Shortfall>,
-    at: usize,
-) -> Outcome {
-    let Some(admit) = admitted.admits.get(at) else { return Outcome::Collided };
-    let is_repeat = minted && admitted.repeated;
-    let admission = match admit {
-        Admit::Enqueued => Admission::Enqueued,
-        Admit::Parked { behind } => Admission::Parked(*behind),
-        Admit::Replaced { of } => Admission::Replaced(*of),
-        Admit::Duplicate { of, .. } if *of != item.id => Admission::Duplicate(*of),
+pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &Admitted, at: usize) -> Outcome {
+    let Some(admit) = admission.admits.get(at) else { return Outcome::Collided };
+    let is_repeat = minted && admission.repeated;
+    let entered = |outcome| Outcome::Ended(Ok(Entered { id: item.id, outcome }));
+    match admit {
+        Admit::Enqueued => entered(Admission::Enqueued),
+        Admit::Parked { behind } => entered(Admission::Parked(*behind)),
+        Admit::Replaced { of } => entered(Admission::Replaced(*of)),
+        Admit::Duplicate { of, .. } if *of != item.id => entered(Admission::Duplicate(*of)),
         // The first try was carried out, and only its reply was lost. If the job has ended since, its nonce is gone.
         Admit::Duplicate { nonce: theirs, behind, .. }
             if is_repeat && (theirs.is_none() || theirs.as_deref() == nonce) =>
         {
-            behind.map_or(Admission::Enqueued, Admission::Parked)
+            entered(behind.map_or(Admission::Enqueued, Admission::Parked))
         }
-        Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => return Outcome::Collided,
-        Admit::Duplicate { of, .. } => Admission::Duplicate(*of),
-        Admit::Conflict { with, .. } => return Outcome::Ended(Err(EnqueueError::Conflict { id: *with })),
-    };
-    let ticket = Ticket::new(item.id, admission);
-    Outcome::Ended(match short {
-        None => Ok(ticket),
-        Some(short) => Err(short.of(ticket)),
-    })
+        Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => Outcome::Collided,
+        Admit::Duplicate { of, .. } => entered(Admission::Duplicate(*of)),
+        Admit::Conflict { with, .. } => Outcome::Ended(Err(EnqueueError::Conflict { id: *with })),
+    }
 }
 
 #[cfg(test)]
@@ -333,7 +339,7 @@ mod tests {
     #[test]
     fn an_id_that_another_client_minted_too_is_minted_anew() {
         let id = Minted::next(0).0;
-        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, None, 0), Outcome::Collided);
+        let read = |nonce, admission| matches!(read(&item(id), true, nonce, &admission, 0), Outcome::Collided);
         assert!(read(None, duplicate(id, None, false)), "a first try can't find its own job");
         assert!(read(Some("a"), duplicate(id, Some("b"), true)), "a repeat finds the job of another client");
         let conflict = Admitted { admits: vec![Admit::Conflict { with: id, nonce: None }], repeated: true };
@@ -344,9 +350,9 @@ mod tests {
     fn a_repeat_that_finds_its_own_job_is_no_duplicate() {
         let id = Minted::next(0).0;
         for nonce in [None, Some("a")] {
-            let outcome = read(&item(id), true, nonce, &duplicate(id, nonce, true), None, 0);
-            let Outcome::Ended(Ok(ticket)) = outcome else { panic!("an error") };
-            assert_eq!(ticket.outcome(), Admission::Enqueued);
+            let outcome = read(&item(id), true, nonce, &duplicate(id, nonce, true), 0);
+            let Outcome::Ended(Ok(entered)) = outcome else { panic!("an error") };
+            assert_eq!(entered.outcome, Admission::Enqueued);
         }
     }
 
@@ -354,9 +360,9 @@ mod tests {
     fn a_duplicate_by_its_key_names_the_job_that_was_there_first() {
         let (id, first) = (Minted::next(0).0, Minted::next(0).0);
         for (minted, repeated) in [(true, false), (true, true), (false, false)] {
-            let outcome = read(&item(id), minted, None, &duplicate(first, None, repeated), None, 0);
-            let Outcome::Ended(Ok(ticket)) = outcome else { panic!("an error") };
-            assert_eq!((ticket.id(), ticket.outcome()), (first, Admission::Duplicate(first)));
+            let outcome = read(&item(id), minted, None, &duplicate(first, None, repeated), 0);
+            let Outcome::Ended(Ok(entered)) = outcome else { panic!("an error") };
+            assert_eq!(entered.outcome, Admission::Duplicate(first));
         }
     }
 
@@ -364,11 +370,10 @@ mod tests {
     fn an_id_that_the_user_gave_is_a_duplicate_when_it_is_there() {
         let id = Minted::next(0).0;
         for repeated in [false, true] {
-            let Outcome::Ended(Ok(ticket)) = read(&item(id), false, None, &duplicate(id, None, repeated), None, 0)
-            else {
+            let Outcome::Ended(Ok(entered)) = read(&item(id), false, None, &duplicate(id, None, repeated), 0) else {
                 panic!("an error")
             };
-            assert_eq!(ticket.outcome(), Admission::Duplicate(id));
+            assert_eq!(entered.outcome, Admission::Duplicate(id));
         }
     }
 }

@@ -86,6 +86,26 @@ fn shortfall(replicas: u32, source: Option<&CallError>) -> String {
     }
 }
 
+/// Why the events of a queue can't be listened to.
+///
+/// # Examples
+///
+/// ```
+/// fn is_my_mistake(error: &emq::EventsError) -> bool {
+///     matches!(error, emq::EventsError::Queue(_))
+/// }
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventsError {
+    /// The queue's name can't be one.
+    #[error(transparent)]
+    Queue(#[from] NameError),
+    /// The server can't be reached, or doesn't let this user listen.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
 /// Some jobs of an [`enqueue_many`](crate::Client::enqueue_many) weren't enqueued, or not as they were to be; which, and why.
 ///
 /// # Examples
@@ -107,7 +127,7 @@ fn shortfall(replicas: u32, source: Option<&CallError>) -> String {
 #[error("{failed} of {} jobs weren't enqueued as asked; the first: {first}", outcomes.len())]
 #[non_exhaustive]
 pub struct EnqueueManyError {
-    /// One outcome per job, in the order of the jobs.
+    /// One outcome per job, in the order of the jobs; [`Ticket::typed`] gives a ticket its job's type back.
     pub outcomes: Vec<Result<Ticket, EnqueueError>>,
     /// How many of them are errors.
     pub failed: usize,
@@ -116,10 +136,10 @@ pub struct EnqueueManyError {
 
 impl EnqueueManyError {
     /// The tickets if every outcome is one, else the error.
-    pub(super) fn check(outcomes: Vec<Result<Ticket, EnqueueError>>) -> Result<Vec<Ticket>, Self> {
+    pub(super) fn check<J>(outcomes: Vec<Result<Ticket, EnqueueError>>) -> Result<Vec<Ticket<J>>, Self> {
         let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
         match outcomes.iter().find_map(|outcome| outcome.as_ref().err()) {
-            None => Ok(outcomes.into_iter().flatten().collect()),
+            None => Ok(outcomes.into_iter().flatten().map(Ticket::typed).collect()),
             Some(first) => Err(Self { first: first.to_string(), outcomes, failed }),
         }
     }

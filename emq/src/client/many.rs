@@ -3,11 +3,12 @@ use std::{collections::BTreeMap, fmt, future::IntoFuture, pin::Pin, time::Durati
 use super::{
     Client, Draft, EnqueueError, EnqueueManyError, Ticket,
     durable::Wanted,
-    enqueue::{MAX_MINTS, Outcome, read},
+    enqueue::{MAX_MINTS, Outcome, read, ticket},
 };
 use crate::{
     job::{Job, QueueName},
-    store::{Durability, Item, MAX_BATCH, Store},
+    queue::Queue,
+    store::{Durability, Item, MAX_BATCH},
 };
 
 /// The most bytes of payloads and headers in one call: it holds the server for as long as it takes to copy them.
@@ -86,7 +87,7 @@ impl<J: Job> EnqueueMany<J> {
         self
     }
 
-    async fn send(self) -> Result<Vec<Ticket>, EnqueueManyError> {
+    async fn send(self) -> Result<Vec<Ticket<J>>, EnqueueManyError> {
         let Self { client, drafts, wanted } = self;
         let mut outcomes: Outcomes = Vec::new();
         let mut queues: BTreeMap<QueueName, Vec<Sending>> = BTreeMap::new();
@@ -102,10 +103,10 @@ impl<J: Job> EnqueueMany<J> {
             }
         }
         for (queue, mut jobs) in queues {
-            let store = client.store(queue);
+            let queue = client.queue_of(queue);
             // What collided with another client's id is sent once more under a new one.
             for _ in 0..MAX_MINTS {
-                jobs = send_all(&client, &store, wanted, jobs, &mut outcomes).await;
+                jobs = send_all(&client, &queue, wanted, jobs, &mut outcomes).await;
                 if jobs.is_empty() {
                     break;
                 }
@@ -121,7 +122,7 @@ impl<J: Job> EnqueueMany<J> {
 /// Sends the jobs of one queue, and answers those that have to be sent again.
 async fn send_all(
     client: &Client,
-    store: &Store,
+    queue: &Queue,
     wanted: Option<Wanted>,
     jobs: Vec<Sending>,
     outcomes: &mut Outcomes,
@@ -131,17 +132,20 @@ async fn send_all(
         let (_, nonce) = client.node().identity();
         let (mut sendings, items): (Vec<_>, Vec<_>) =
             call.into_iter().map(|Sending { at, minted, item }| ((at, minted), item)).unzip();
-        let admission = client.admit(store, wanted, nonce, &items).await;
+        let admission = client.admit(queue.store(), wanted, nonce, &items).await;
         for (n, ((at, minted), mut item)) in sendings.drain(..).zip(items).enumerate() {
+            let short = admission.as_ref().ok().and_then(|(_, short)| short.as_ref());
             let outcome = match &admission {
-                Ok((admitted, short)) => read(&item, minted, nonce, admitted, short.as_ref(), n),
+                Ok((admitted, _)) => read(&item, minted, nonce, admitted, n),
                 Err(error) => {
                     let source = error.clone();
                     Outcome::Ended(Err(EnqueueError::Call { id: item.id, source }))
                 }
             };
             match outcome {
-                Outcome::Ended(outcome) => outcomes[at] = Some(outcome),
+                Outcome::Ended(entered) => {
+                    outcomes[at] = Some(entered.and_then(|entered| ticket(entered, queue, short)));
+                }
                 Outcome::Collided => {
                     item.id = client.mint();
                     again.push(Sending { at, minted, item });
@@ -173,7 +177,7 @@ fn calls(jobs: Vec<Sending>) -> Vec<Vec<Sending>> {
 }
 
 impl<J: Job> IntoFuture for EnqueueMany<J> {
-    type Output = Result<Vec<Ticket>, EnqueueManyError>;
+    type Output = Result<Vec<Ticket<J>>, EnqueueManyError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {

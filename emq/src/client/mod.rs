@@ -10,20 +10,23 @@ mod ticket;
 
 use std::{fmt, sync::Arc};
 
+use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
+
 pub use self::{
     builder::ClientBuilder,
     draft::{Draft, IntoDraft},
     enqueue::Enqueue,
-    error::{EnqueueError, EnqueueManyError},
+    error::{EnqueueError, EnqueueManyError, EventsError},
     many::EnqueueMany,
     ticket::{Admission, Ticket},
 };
 pub(crate) use self::{draft::TRACEPARENT, enqueue::MAX_MINTS};
 use crate::{
-    job::{Job, JobId, Minted, NameError, QueueName},
-    queue::Queue,
+    job::{Job, JobId, Minted, NameError, QueueName, Returns},
+    queue::{Events, JobResult, Queue, ResultError},
     recurring::Recurring,
-    store::{Confirmers, ConnectError, Connection, Node, Settings, Store},
+    store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -58,6 +61,7 @@ struct Inner {
     confirmers: Confirmers,
     max_payload: usize,
     trace_context: Option<TraceContext>,
+    subscriber: Mutex<Option<Subscriber>>,
 }
 
 /// Answers the W3C `traceparent` of the place that enqueues.
@@ -168,7 +172,67 @@ impl Client {
     /// # Ok(()) }
     /// ```
     pub fn queue(&self, name: impl AsRef<str>) -> Result<Queue, NameError> {
-        Ok(Queue::new(self.clone(), self.store(QueueName::new(name)?)))
+        Ok(self.queue_of(QueueName::new(name)?))
+    }
+
+    /// What became of a job of its type's own queue; of a job of another, see [`Queue::result`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::result`].
+    ///
+    /// # Panics
+    ///
+    /// If the type of the job names a queue that can't be one.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// ```no_run
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct EnrollJob { student: u64 }
+    /// # impl emq::Job for EnrollJob { const NAME: &'static str = "enroll"; }
+    /// # impl emq::Returns for EnrollJob { type Output = u64; }
+    /// # async fn example(client: emq::Client, id: emq::JobId) -> Result<(), emq::ResultError> {
+    /// use emq::JobResult;
+    ///
+    /// match client.result::<EnrollJob>(id).await? {
+    ///     JobResult::Done(seat) => println!("seat {seat}"),
+    ///     JobResult::Dead { error } => println!("it failed: {error}"),
+    ///     JobResult::Unfinished(state) => println!("not yet: {state:?}"),
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn result<J>(&self, id: JobId) -> Result<JobResult<J::Output>, ResultError>
+    where
+        J: Returns<Output: DeserializeOwned>,
+    {
+        #[expect(clippy::expect_used, reason = "documented; `#[job]` checks the name at compile time")]
+        let queue = QueueName::new(J::OPTIONS.queue).expect("the queue of the job's type can't be one");
+        self.queue_of(queue).result::<J>(id).await
+    }
+
+    /// What becomes of the jobs of a queue, as it happens; as [`Queue::events`].
+    ///
+    /// # Errors
+    ///
+    /// [`EventsError`] if the name can't be a queue's, the server can't be reached, or doesn't let this user listen.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// ```no_run
+    /// # async fn example(client: emq::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut events = client.events("mail").await?;
+    /// while let Some(event) = events.next().await {
+    ///     println!("{event:?}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn events(&self, queue: impl AsRef<str>) -> Result<Events, EventsError> {
+        Ok(self.queue(queue)?.events().await?)
     }
 
     /// The recurring jobs of a queue; see [`Recurring`].
@@ -222,6 +286,48 @@ impl Client {
         }
         self.inner.confirmers.close();
         self.inner.connection.close();
+        // After it: whoever opens one meanwhile sees that all is over.
+        if let Some(subscriber) = self.inner.subscriber.lock().await.take() {
+            subscriber.close();
+        }
+    }
+
+    pub(crate) fn queue_of(&self, queue: QueueName) -> Queue {
+        Queue::new(self.clone(), self.store(queue))
+    }
+
+    pub(crate) fn max_payload(&self) -> usize {
+        self.inner.max_payload
+    }
+
+    /// Listens to a channel, on the one connection that this client has for that. It is made when it is needed.
+    pub(crate) async fn listen(&self, channel: String) -> Result<(Subscriber, Listening), CallError> {
+        loop {
+            let subscriber = self.subscriber().await?;
+            match subscriber.listen(channel.clone()).await {
+                // It has just ended for want of listeners.
+                Err(CallError::Closed) if !self.inner.connection.is_closed() => tokio::task::yield_now().await,
+                Err(error) => return Err(error),
+                Ok(listening) => return Ok((subscriber, listening)),
+            }
+        }
+    }
+
+    async fn subscriber(&self) -> Result<Subscriber, CallError> {
+        let mut kept = self.inner.subscriber.lock().await;
+        if let Some(subscriber) = kept.as_ref().filter(|subscriber| !subscriber.is_closed()) {
+            return Ok(subscriber.clone());
+        }
+        if self.inner.connection.is_closed() {
+            return Err(CallError::Closed);
+        }
+        let subscriber = match Subscriber::open(self.settings()).await {
+            Ok(subscriber) => subscriber,
+            Err(ConnectError::Call(error)) => return Err(error),
+            Err(error) => return Err(CallError::Unreachable { source: Arc::new(error) }),
+        };
+        *kept = Some(subscriber.clone());
+        Ok(subscriber)
     }
 
     pub(crate) fn store(&self, queue: QueueName) -> Store {

@@ -4,12 +4,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{FromContext, Scope};
+use super::{
+    FromContext, Scope,
+    report::{MAX_PROGRESS, ReportError, Reporter, Reports},
+};
 use crate::{
     job::{JobError, JobId},
     recurring::system_time,
+    store::Lease,
 };
 
 /// What a running job knows about its run: its id, its fencing token, how often it was tried, its headers.
@@ -46,6 +51,9 @@ struct Inner {
     headers: Arc<HashMap<String, String>>,
     group: Option<Arc<str>>,
     cancelled: CancellationToken,
+    reporter: Reporter,
+    /// How many lines it has logged. Held while one is sent: a line that is sent again is told by being the last.
+    logged: Arc<tokio::sync::Mutex<u64>>,
 }
 
 /// What [`JobContext`] is made of, by name.
@@ -68,8 +76,28 @@ impl JobContext {
     pub(crate) fn from_parts(parts: ContextParts) -> Self {
         let ContextParts { id, token, name, queue, failures, stalled, max_attempts, lease, headers, group, cancelled } =
             parts;
-        let inner = Inner { id, token, name, queue, failures, stalled, max_attempts, lease, headers, group, cancelled };
+        let inner = Inner {
+            id,
+            token,
+            name,
+            queue,
+            failures,
+            stalled,
+            max_attempts,
+            lease,
+            headers,
+            group,
+            cancelled,
+            reporter: Reporter::recorder(),
+            logged: Arc::default(),
+        };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// The same, and what it tells goes there.
+    pub(crate) fn reporting_to(mut self, reporter: Reporter) -> Self {
+        Arc::make_mut(&mut self.inner).reporter = reporter;
+        self
     }
 
     /// A context for a test that calls the job's function: the first run of a job of the queue `test`.
@@ -257,8 +285,84 @@ impl JobContext {
         self
     }
 
-    /// Whether this run was given up before its end: its lease was lost, its time is over, or the worker shuts down and
-    /// its grace time is over. The function's future is dropped then by itself; this is for work that it has moved to
+    /// Keeps how far this run is: any value that serializes, up to 64 KiB as JSON. It replaces the last one, is told to
+    /// those who listen to the queue's events, and can be read with [`Queue::get`](crate::Queue::get) until the job is done.
+    ///
+    /// It is one call of the server, so say it every second or every hundred rows, and not for each row.
+    ///
+    /// # Errors
+    ///
+    /// [`ReportError`] if the run doesn't hold its job any more, the value can't be kept, or the server didn't say that it
+    /// is. The run isn't lost by that: ignore it if the progress isn't worth failing for.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it unknown whether the progress was kept.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// #[derive(serde::Serialize)]
+    /// struct Rows {
+    ///     done: u64,
+    ///     of: u64,
+    /// }
+    ///
+    /// let ctx = emq::JobContext::for_test();
+    /// let _ = ctx.progress(&Rows { done: 300, of: 2_000 }).await;
+    /// # }
+    /// ```
+    pub async fn progress<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), ReportError> {
+        let value = serde_json::to_string(value)?;
+        if value.len() > MAX_PROGRESS {
+            return Err(ReportError::TooLarge { size: value.len(), limit: MAX_PROGRESS });
+        }
+        let kept = self.inner.reporter.progress(self.held(), value).await?;
+        if kept { Ok(()) } else { Err(ReportError::Stale) }
+    }
+
+    /// Adds a line to the job's log, which goes with the job: it is deleted when the job is done, and kept with a dead
+    /// letter. The newest 1 000 lines of all its runs are kept, of each line the first 8 KiB;
+    /// [`Queue::logs`](crate::Queue::logs) reads them.
+    ///
+    /// # Errors
+    ///
+    /// [`ReportError`] if the run doesn't hold its job any more, or the server didn't say that the line is kept.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it unknown whether the line was kept.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let ctx = emq::JobContext::for_test();
+    /// let _ = ctx.log("the file has 2 000 rows").await;
+    /// # }
+    /// ```
+    pub async fn log(&self, line: impl Into<String>) -> Result<(), ReportError> {
+        let mut logged = self.inner.logged.lock().await;
+        *logged += 1;
+        let kept = self.inner.reporter.log(self.held(), *logged, line.into()).await?;
+        if kept { Ok(()) } else { Err(ReportError::Stale) }
+    }
+
+    /// What this run has told, in a test; nothing where it went to a server.
+    ///
+    /// ```
+    /// assert!(emq::JobContext::for_test().reports().log.is_empty());
+    /// ```
+    #[must_use]
+    pub fn reports(&self) -> Reports {
+        self.inner.reporter.reports()
+    }
+
+    fn held(&self) -> Lease {
+        Lease::new(self.inner.id, self.inner.token)
+    }
+
+    /// Whether this run was given up before its end: somebody has cancelled the job, its lease was lost, its time is
+    /// over, or the worker shuts down and its grace time is over. The function's future is dropped then by itself; this is for work that it has moved to
     /// other threads.
     ///
     /// ```

@@ -1,13 +1,15 @@
 //! What a job function is given besides its payload: the context of the run and the worker's state.
 
 mod context;
+mod report;
 mod state;
 
 use std::sync::Arc;
 
-pub(crate) use self::context::ContextParts;
+pub(crate) use self::{context::ContextParts, report::Reporter};
 pub use self::{
     context::JobContext,
+    report::{ReportError, Reports},
     state::{FromRef, State},
 };
 use crate::job::JobError;

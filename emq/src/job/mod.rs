@@ -94,6 +94,37 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     }
 }
 
+/// A job whose result has a known type, so that it can be waited for.
+///
+/// [`#[job]`](macro@crate::job) implements it for the struct it makes: `Output` is the `T` of the function's
+/// `Result<T, E>`. For a struct with [`#[derive(Job)]`](macro@crate::Job), whose function is elsewhere, write it out.
+///
+/// # Examples
+///
+/// ```
+/// use emq::{Job, Returns};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize, Job)]
+/// struct Enroll {
+///     student: u64,
+/// }
+///
+/// /// The number of the seat.
+/// impl Returns for Enroll {
+///     type Output = u32;
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the type of the result of `{Self}` isn't known",
+    label = "no `Returns` for this job",
+    note = "write `impl emq::Returns for {Self} {{ type Output = ..; }}`, or use the struct that `#[job]` makes of a function"
+)]
+pub trait Returns: Job {
+    /// What a run that is done leaves behind.
+    type Output;
+}
+
 /// A job that a worker with the state `S` can run.
 ///
 /// [`#[job]`](macro@crate::job) implements it for every `S` that provides what the function's `State<_>` parameters

@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::LeaseState;
 use crate::{
-    inject::{ContextParts, JobContext},
+    client::Client,
+    inject::{ContextParts, JobContext, Reporter},
     job::{JobId, JobOptions, QueueName},
     store::{Claimed, Lease},
 };
@@ -75,6 +76,25 @@ impl Delivery {
             cancel,
             extensions: Extensions::new(),
         }
+    }
+
+    /// The same, and what the run tells of itself is kept by the server: progress and lines of its log. Else it is kept for
+    /// [`JobContext::reports`] alone.
+    ///
+    /// ```no_run
+    /// # fn example(client: emq::Client, delivery: emq::layer::Delivery) {
+    /// let delivery = delivery.reporting_to(&client);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn reporting_to(self, client: &Client) -> Self {
+        let store = client.store(self.queue.clone());
+        self.with_reporter(Reporter::Server(store))
+    }
+
+    pub(crate) fn with_reporter(mut self, reporter: Reporter) -> Self {
+        self.context = self.context.reporting_to(reporter);
+        self
     }
 
     /// The job's id.

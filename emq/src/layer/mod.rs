@@ -86,7 +86,7 @@ pub use self::{
 };
 pub(crate) use self::{
     handler::handler,
-    lease::LeaseState,
+    lease::{Due, LeaseState, Stuck},
     route::Route,
     settle::{Writer, write},
     user::{UserLayer, boxed},

@@ -56,11 +56,13 @@ pub enum Outcome {
     },
     /// The worker shuts down: another one is to run it, at once.
     Release,
+    /// Somebody has cancelled it, and the run was dropped.
+    Cancelled,
 }
 
 impl Outcome {
-    /// The outcome in one word, for logs and metrics: `done`, `retry`, `dead`, `snooze`, `hold`, `discard` or
-    /// `release`.
+    /// The outcome in one word, for logs and metrics: `done`, `retry`, `dead`, `snooze`, `hold`, `discard`, `release` or
+    /// `cancelled`.
     ///
     /// ```
     /// assert_eq!(emq::layer::Outcome::Release.word(), "release");
@@ -75,6 +77,7 @@ impl Outcome {
             Self::Hold { .. } => "hold",
             Self::Discard { .. } => "discard",
             Self::Release => "release",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -92,7 +95,7 @@ impl Outcome {
             | Self::Snooze { why: text, .. }
             | Self::Hold { why: text, .. }
             | Self::Discard { why: text } => Some(text),
-            Self::Done(_) | Self::Release => None,
+            Self::Done(_) | Self::Release | Self::Cancelled => None,
         }
     }
 }

@@ -139,12 +139,16 @@ async fn run_or_give_back(
     delivery: &Delivery,
 ) -> Outcome {
     tokio::select! {
-        // A run that is done is settled as what it is, also in the moment of shutdown.
+        // A run that is done is settled as what it is, also in the moment of a cancellation or of the shutdown.
         biased;
         outcome = run => match outcome {
             Ok(outcome) => outcome,
             Err(never) => match never {},
         },
+        () = delivery.lease_state().cancelled().cancelled() => {
+            delivery.cancel().cancel();
+            Outcome::Cancelled
+        }
         () = give_back.cancelled() => {
             delivery.cancel().cancel();
             Outcome::Release
@@ -207,5 +211,6 @@ where
         Outcome::Snooze { delay, .. } => store.snooze(&lease, *delay).await,
         Outcome::Hold { delay, .. } => store.hold(&lease, *delay).await,
         Outcome::Release => store.release(&lease).await,
+        Outcome::Cancelled => store.cancel_held(&lease, retention).await,
     }
 }

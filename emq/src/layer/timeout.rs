@@ -5,17 +5,22 @@ use std::{
 };
 
 use pin_project_lite::pin_project;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::{Layer, Service};
 
-use super::Delivery;
-use crate::job::BoxError;
+use super::{Delivery, Due};
+use crate::{clock::later, job::BoxError};
+
+/// How long a run that is past its timeout may take to be dropped, before it is taken for one that blocks its thread.
+const DROP: Duration = Duration::from_secs(1);
 
 /// Ends a run that takes longer than its job's `timeout`: an error like any other, so the job is retried.
 ///
-/// Jobs without a timeout pass. A function that blocks its thread can't be ended; see
-/// [`JobContext::is_cancelled`](crate::JobContext::is_cancelled).
+/// Jobs without a timeout pass. A function that blocks its thread can't be ended. A worker's job fails all the same: at most
+/// 1 s and a third of the lease later it is written off as one that ran too long, and runs again under its next token while
+/// the old run may still be at work. What that one decides is refused, and
+/// [`JobContext::is_cancelled`](crate::JobContext::is_cancelled) tells it.
 ///
 /// # Examples
 ///
@@ -81,6 +86,7 @@ where
             after: limit,
             sleep: Box::pin(sleep(limit)),
             cancel: delivery.cancel().clone(),
+            _due: delivery.lease_state().due(later(later(Instant::now(), limit), DROP)),
         });
         Timed { inner: self.inner.call(delivery), limit }
     }
@@ -102,6 +108,7 @@ struct Limit {
     // Boxed, since most jobs have none and a timer is large.
     sleep: Pin<Box<Sleep>>,
     cancel: CancellationToken,
+    _due: Due,
 }
 
 impl<F, T, E> Future for Timed<F>
@@ -143,6 +150,10 @@ pub struct Elapsed {
 }
 
 impl Elapsed {
+    pub(super) fn new(after: Duration) -> Self {
+        Self { after }
+    }
+
     /// The timeout.
     ///
     /// ```

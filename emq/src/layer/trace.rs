@@ -180,6 +180,10 @@ fn log(span: &Span, ended: &Ended) {
                 None => tracing::debug!(outcome = outcome.word(), "the job ended"),
             }
         }
+        Ended::Settled { outcome, settled: Settled::Cancelled } => {
+            span.record("outcome", "cancelled");
+            tracing::info!(decided = outcome.word(), "somebody has cancelled the job; it is gone");
+        }
         Ended::Settled { outcome, settled } => {
             span.record("outcome", "stale");
             tracing::warn!(

@@ -2,21 +2,29 @@
 
 mod claimer;
 mod control;
+mod events;
 mod lane;
+mod purge;
+mod result;
+mod update;
 
 use std::time::Duration;
 
 pub use self::{
     claimer::{Claimer, DEFAULT_LEASE},
+    events::{Event, Events},
     lane::Lane,
+    purge::{Purge, PurgeError, Purged},
+    result::{JobResult, ResultError, WaitError},
+    update::{Update, UpdateError},
 };
 use crate::{
     client::IntoDraft,
     job::{Completion, DEFAULT_RETENTION, Job, JobId, QueueName},
     recurring::Recurring,
     store::{
-        CallError, Counts, Done, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place, Promoted, Reaped,
-        Removed, Revived, Settled, Store, Stored, Trimmed,
+        CallError, Cancelled, Counts, Done, Extend, Extended, JobState, Keep, Lease, Listed, MAX_BATCH, Place,
+        Promoted, Reaped, Removed, Revived, Settled, Store, Stored, Trimmed,
     },
 };
 
@@ -75,6 +83,10 @@ pub struct Queue {
 impl Queue {
     pub(crate) fn new(client: crate::Client, store: Store) -> Self {
         Self { store, client }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Its name.
@@ -249,6 +261,27 @@ impl Queue {
         self.store.release(lease).await
     }
 
+    /// Ends a claimed job as cancelled: what a holder does after [`Extended::Cancelled`], when it has dropped the run. Its
+    /// id is remembered for 1 hour.
+    ///
+    /// # Errors
+    ///
+    /// As [`complete`](Self::complete).
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, job: emq::Claimed) -> Result<(), emq::CallError> {
+    /// use std::time::Duration;
+    /// use emq::Extended;
+    ///
+    /// if queue.extend(&[job.lease], Duration::from_secs(30)).await? == [Extended::Cancelled] {
+    ///     queue.cancel_held(&job.lease).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn cancel_held(&self, lease: &Lease) -> Result<Settled, CallError> {
+        self.store.cancel_held(lease, DEFAULT_RETENTION).await
+    }
+
     /// Gives a claimed job back to its waiting place, and lets nothing more of its lane start for `delay`; of the whole queue,
     /// if it has no lane. No failure is counted. It is for a third party that says that the caller comes too often: who has
     /// the same limit waits with the job, and who hasn't goes on.
@@ -375,6 +408,28 @@ impl Queue {
         self.store.remove(id, DEFAULT_RETENTION).await
     }
 
+    /// Cancels a job. One that is pending, scheduled or dead is gone at once. The worker that holds a running one is told
+    /// at once, and again when it renews the lease: it drops the run, and the job ends as cancelled.
+    ///
+    /// A run that is done before it can be dropped is done. One that blocks its thread can't be dropped: its lease isn't
+    /// renewed any more, and when it has run out the job ends as cancelled, though the function may still be running. In no
+    /// case does the job run again. The id stays taken for an hour, so that nobody enqueues the job once more.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the server didn't carry it out or didn't say so.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+    /// if queue.cancel(id).await? == emq::Cancelled::Asked {
+    ///     println!("its worker has been told");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn cancel(&self, id: JobId) -> Result<Cancelled, CallError> {
+        self.store.cancel(id, DEFAULT_RETENTION).await
+    }
+
     /// How many jobs stand in each place.
     ///
     /// # Errors
@@ -421,6 +476,24 @@ impl Queue {
     /// ```
     pub async fn get(&self, id: JobId) -> Result<Option<Stored>, CallError> {
         self.store.get(id).await
+    }
+
+    /// What the runs of a job have logged with [`JobContext::log`](crate::JobContext::log), the oldest line first: the newest
+    /// 1 000 lines. They go with the job, so there are none when it is done.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the server can't be asked.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), emq::CallError> {
+    /// for line in queue.logs(id).await? {
+    ///     println!("{line}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn logs(&self, id: JobId) -> Result<Vec<String>, CallError> {
+        self.store.logs(id).await
     }
 
     /// Up to `count` (at most 1 000) jobs of one place, after the first `offset`.

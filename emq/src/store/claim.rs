@@ -13,7 +13,7 @@ use super::{
 use crate::job::{Job, JobError, JobId};
 
 pub(super) static SCRIPT: Script<11, 4> =
-    script!("claim", uses "clock", "guard", "waiting", "lanes", "unique", "ending", "turns", "claim");
+    script!("claim", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "turns", "claim");
 
 /// How many fields of a job a claim answers with.
 const FIELDS: usize = 9;
@@ -146,7 +146,7 @@ pub struct Batch {
     /// Whether the queue has more that can be claimed now.
     pub more: bool,
     /// How long until a scheduled job falls due, a lease runs out, or a limit lets the next job start, whichever comes
-    /// first; `None` if there is none of that.
+    /// first; `None` if there is none of that, and while [`more`](Self::more) can be claimed.
     pub next_event: Option<Duration>,
     /// How many ids were dropped because they had no row: leftovers of another implementation of the wire.
     pub dropped: u64,

@@ -11,7 +11,7 @@ use super::{
 };
 
 pub(super) static SCRIPT: Script<8, 0> =
-    script!("complete", uses "clock", "guard", "waiting", "lanes", "unique", "fence", "ending", "complete");
+    script!("complete", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence", "complete");
 
 /// How long a finished job is remembered at least. Its marker is what refuses a worker that still believes in an old
 /// claim, and what keeps a new job of the same id, whose tokens begin at 1 again, from being settled by it.

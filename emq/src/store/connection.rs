@@ -40,6 +40,10 @@ use super::{
 /// How many calls may be under way at once on one connection.
 const MAX_CALLS: usize = 512;
 
+/// How many events of a connection may wait for their receivers: reconnects and such, or messages of channels.
+const EVENTS: usize = 256;
+const MESSAGES: usize = 2_048;
+
 /// After how many timeouts in a row the connection is taken for mute and made anew.
 const TIMEOUTS_UNTIL_MUTE: u32 = 2;
 
@@ -90,7 +94,7 @@ impl Settings {
     }
 
     /// A client that isn't connected yet. `command_timeout` of zero is for one that blocks.
-    fn client(&self, command_timeout: Duration) -> Result<Client, ConnectError> {
+    fn client(&self, command_timeout: Duration, events: usize) -> Result<Client, ConnectError> {
         let config = self.config()?;
         let server = address(config.server.clone());
         let mut builder = Builder::from_config(config);
@@ -121,7 +125,7 @@ impl Settings {
         });
         builder.with_performance_config(|performance| {
             performance.default_command_timeout = command_timeout;
-            performance.broadcast_channel_capacity = 256;
+            performance.broadcast_channel_capacity = events;
         });
         let mut policy = ReconnectPolicy::new_exponential(0, 20, 2_000, 2);
         policy.set_jitter(20);
@@ -197,7 +201,16 @@ impl fmt::Debug for Connection {
 impl Connection {
     /// Connects for commands, and checks the server.
     pub(crate) async fn open(settings: Settings) -> Result<Arc<Self>, ConnectError> {
-        let client = settings.client(settings.command_timeout)?;
+        Self::open_with(settings, EVENTS).await
+    }
+
+    /// Connects for channels, whose messages may come faster than they are taken.
+    pub(super) async fn open_listening(settings: Settings) -> Result<Arc<Self>, ConnectError> {
+        Self::open_with(settings, MESSAGES).await
+    }
+
+    async fn open_with(settings: Settings, events: usize) -> Result<Arc<Self>, ConnectError> {
+        let client = settings.client(settings.command_timeout, events)?;
         let connection = Self::supervised(client, settings).await?;
         match server::check(&connection.client).await {
             Ok(()) => Ok(connection),
@@ -210,7 +223,7 @@ impl Connection {
 
     /// Connects for commands that block. No other command can pass while one does.
     pub(super) async fn open_blocking(settings: Settings) -> Result<Arc<Self>, ConnectError> {
-        let client = settings.client(Duration::ZERO)?;
+        let client = settings.client(Duration::ZERO, EVENTS)?;
         Self::supervised(client, settings).await
     }
 
@@ -243,7 +256,7 @@ impl Connection {
         self.health.reconnects.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed.is_cancelled()
     }
 

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::job::LaneName;
 
-pub(super) static SCRIPT: Script<3, 3> = script!("drain_lane", uses "clock", "guard", "waiting", "lanes", "unique");
+pub(super) static SCRIPT: Script<3, 3> =
+    script!("drain_lane", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What one call that drains a lane has done.
 ///

@@ -32,6 +32,10 @@ pub enum Extended {
     Renewed,
     /// The job isn't held under this token any more; nothing was written for it.
     Lost,
+    /// Somebody has cancelled the job: it is to be dropped, and settled with
+    /// [`Queue::cancel_held`](crate::Queue::cancel_held). The lease wasn't renewed; when it runs out, the job ends as
+    /// cancelled by itself.
+    Cancelled,
 }
 
 /// One lease to renew, and for how long.
@@ -63,6 +67,7 @@ impl Extended {
         let mut read = || match reply.text()?.as_str() {
             "OK" => Ok(Self::Renewed),
             "LOST" => Ok(Self::Lost),
+            "CANCEL" => Ok(Self::Cancelled),
             other => Err(unexpected("extend", &other.to_owned().into())),
         };
         (0..leases).map(|_| read()).collect()

@@ -2,17 +2,18 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use fred::types::Value;
+use serde::de::DeserializeOwned;
 
 use super::{
     Store,
     error::CallError,
-    reply::Reply,
+    reply::{Reply, unexpected},
     script::{Script, script},
     state::JobState,
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<3, 1> = script!("get");
+pub(super) static SCRIPT: Script<3, 1> = script!("get", uses "marks", "ended");
 
 /// Everything that is stored of a job.
 ///
@@ -56,8 +57,29 @@ pub struct Stored {
     pub group: Option<String>,
     /// What its producer sent along.
     pub headers: HashMap<String, String>,
+    /// The progress that its last run has told, as JSON if it is ours; [`progress_as`](Self::progress_as) decodes it.
+    pub progress: Option<String>,
     /// The encoded result, if it has finished with one.
     pub result: Option<Bytes>,
+}
+
+impl Stored {
+    /// The progress that its last run has told, if it has told any.
+    ///
+    /// # Errors
+    ///
+    /// [`serde_json::Error`] if it isn't of this type.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue, id: emq::JobId) -> Result<(), Box<dyn std::error::Error>> {
+    /// if let Some(job) = queue.get(id).await? {
+    ///     let rows: Option<(u64, u64)> = job.progress_as()?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn progress_as<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        self.progress.as_deref().map(serde_json::from_str).transpose()
+    }
 }
 
 impl Store {
@@ -72,15 +94,18 @@ impl Store {
 impl Stored {
     pub(super) fn read(id: JobId, value: Value) -> Result<Option<Self>, CallError> {
         let mut reply = Reply::list("get", value)?;
-        let done = reply.integer()? == 1;
+        let ended = match reply.text()?.as_str() {
+            "DONE" => Some(JobState::Finished),
+            "CANCELLED" => Some(JobState::Cancelled),
+            "REMOVED" => Some(JobState::Removed),
+            "GONE" => None,
+            other => return Err(unexpected("get", &other.to_owned().into())),
+        };
         let result = reply.optional_bytes()?;
         let mut fields = reply.list_part()?;
         let mut row: HashMap<String, Bytes> = HashMap::new();
         while fields.len() > 0 {
             row.insert(String::from_utf8_lossy(&fields.bytes()?).into_owned(), fields.bytes()?);
-        }
-        if row.is_empty() && !done {
-            return Ok(None);
         }
         let text = |row: &HashMap<String, Bytes>, field: &str| {
             row.get(field).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
@@ -88,10 +113,11 @@ impl Stored {
         fn number<T: std::str::FromStr>(row: &HashMap<String, Bytes>, field: &str) -> Option<T> {
             std::str::from_utf8(row.get(field)?).ok()?.parse().ok()
         }
-        let state = match text(&row, "state") {
-            Some(state) => JobState::read(&state),
-            None if row.is_empty() => JobState::Finished,
-            None => JobState::Other,
+        let state = match (text(&row, "state"), ended) {
+            (Some(state), _) => JobState::read(&state),
+            (None, Some(ended)) if row.is_empty() => ended,
+            (None, None) if row.is_empty() => return Ok(None),
+            (None, _) => JobState::Other,
         };
         Ok(Some(Self {
             id,
@@ -108,6 +134,7 @@ impl Stored {
             deduplication_key: text(&row, "did"),
             group: text(&row, "group"),
             headers: row.get("headers").and_then(|headers| serde_json::from_slice(headers).ok()).unwrap_or_default(),
+            progress: text(&row, "progress"),
             result,
         }))
     }

@@ -23,6 +23,7 @@ pub(super) struct Keys {
     pub(super) events: Key,
     pub(super) recurring: Key,
     pub(super) records: Key,
+    pub(super) control: Key,
     pub(super) root: Key,
     prefix: String,
 }
@@ -50,6 +51,7 @@ impl Keys {
             events: key("events"),
             recurring: key("repeat"),
             records: key("repeat:"),
+            control: key("control"),
             // What belongs to lanes stands behind it: `lua/lib/lanes.lua` appends the rest.
             root: key(""),
             prefix,

@@ -6,6 +6,7 @@
 
 mod bury;
 mod call;
+mod cancel;
 mod claim;
 mod complete;
 mod connection;
@@ -23,9 +24,14 @@ mod keys;
 mod lane;
 mod list;
 mod list_lanes;
+mod log;
+mod logs;
 mod node;
+mod obliterate;
 mod pause;
+mod progress;
 mod promote;
+mod purge;
 mod rate;
 mod reap;
 mod reassign;
@@ -41,8 +47,10 @@ mod server;
 mod settled;
 mod snooze;
 mod state;
+mod subscriber;
 mod trim;
 mod tune;
+mod update;
 mod wait;
 
 #[cfg(test)]
@@ -53,20 +61,8 @@ pub(crate) mod fuzz;
 use std::sync::Arc;
 
 use self::keys::Keys;
-pub(crate) use self::{
-    claim::ClaimCall,
-    complete::{Done, MAX_COMPLETIONS},
-    connection::{Connection, Settings},
-    durable::{Confirmers, Reached},
-    enqueue::{Admit, Admitted, Due, Item},
-    extend::Extend,
-    fire::{Fired, Run, Turn},
-    node::{NODE_TTL, Node},
-    recurring::{Definition, Record, Template},
-    tune::Setting,
-    wait::Waiter,
-};
 pub use self::{
+    cancel::Cancelled,
     claim::{Batch, Claimed, Lease},
     counts::Counts,
     drain_lane::LaneDrained,
@@ -77,6 +73,7 @@ pub use self::{
     lane::LaneState,
     list::{Listed, Place},
     list_lanes::ListedLane,
+    log::MAX_LOG_LINES,
     promote::Promoted,
     rate::Rate,
     reap::Reaped,
@@ -87,6 +84,22 @@ pub use self::{
     settled::Settled,
     state::JobState,
     trim::{Keep, Trimmed},
+    update::Updated,
+};
+pub(crate) use self::{
+    claim::ClaimCall,
+    complete::{Done, MAX_COMPLETIONS},
+    connection::{Connection, Settings},
+    durable::{Confirmers, Reached},
+    enqueue::{Admit, Admitted, Due, Item},
+    extend::Extend,
+    fire::{Fired, Run, Turn},
+    node::{NODE_TTL, Node},
+    recurring::{Definition, Record, Template},
+    subscriber::{Listening, Notice, Subscriber},
+    tune::Setting,
+    update::Change,
+    wait::Waiter,
 };
 use crate::job::QueueName;
 
@@ -108,5 +121,15 @@ impl Store {
 
     pub(crate) fn name(&self) -> &QueueName {
         &self.name
+    }
+
+    /// The channel on which transitions tell what became of jobs.
+    pub(crate) fn events_channel(&self) -> String {
+        String::from_utf8_lossy(self.keys.events.as_bytes()).into_owned()
+    }
+
+    /// The channel on which workers are told something.
+    pub(crate) fn control_channel(&self) -> String {
+        String::from_utf8_lossy(self.keys.control.as_bytes()).into_owned()
     }
 }

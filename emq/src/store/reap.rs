@@ -8,7 +8,8 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<8, 2> = script!("reap", uses "clock", "guard", "waiting", "lanes", "unique", "ending");
+pub(super) static SCRIPT: Script<8, 2> =
+    script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What a sweep for expired leases did.
 ///
@@ -26,6 +27,8 @@ pub struct Reaped {
     pub recovered: Vec<JobId>,
     /// The jobs that stalled once too often and are dead letters now.
     pub dead: Vec<JobId>,
+    /// The jobs that are gone, since somebody had cancelled them while they were held.
+    pub cancelled: Vec<JobId>,
     /// Whether more have lost their lease.
     pub more: bool,
     /// How many ids were dropped because they had no row.
@@ -59,6 +62,6 @@ impl Reaped {
         let mut reply = Reply::list("reap", value)?;
         let more = reply.integer()? == 1;
         let dropped = reply.count()?;
-        Ok(Self { recovered: reply.ids()?, dead: reply.ids()?, more, dropped })
+        Ok(Self { recovered: reply.ids()?, dead: reply.ids()?, cancelled: reply.ids()?, more, dropped })
     }
 }

@@ -4,7 +4,8 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<5, 2> = script!("release", uses "guard", "waiting", "lanes", "fence");
+pub(super) static SCRIPT: Script<5, 2> =
+    script!("release", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
 
 impl Store {
     /// Gives a job back at once, without counting a failure.

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<9, 2> = script!("remove", uses "clock", "guard", "waiting", "lanes", "unique");
+pub(super) static SCRIPT: Script<9, 2> =
+    script!("remove", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What became of a removal.
 ///

@@ -6,7 +6,8 @@ use super::{
     script::{Script, kept, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<6, 4> = script!("retry", uses "clock", "guard", "waiting", "lanes", "fence");
+pub(super) static SCRIPT: Script<6, 4> =
+    script!("retry", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
 
 impl Store {
     /// Puts a failed job on the schedule.

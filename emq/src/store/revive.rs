@@ -6,7 +6,8 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<6, 1> = script!("revive", uses "clock", "guard", "waiting", "lanes", "unique");
+pub(super) static SCRIPT: Script<6, 1> =
+    script!("revive", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What became of a revival.
 ///

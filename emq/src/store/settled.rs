@@ -29,6 +29,9 @@ pub enum Settled {
     Stale,
     /// There is no such job any more; nothing was written.
     Gone,
+    /// Somebody had cancelled the job, and so it is gone, whatever was to become of it. Only a completion comes before a
+    /// cancellation that the job's holder hasn't carried out.
+    Cancelled,
 }
 
 impl Settled {
@@ -48,6 +51,7 @@ impl Settled {
             "DONE" => Ok(Self::Repeated),
             "STALE" => Ok(Self::Stale),
             "GONE" => Ok(Self::Gone),
+            "CANCELLED" => Ok(Self::Cancelled),
             _ => Err(unexpected(call, value)),
         }
     }

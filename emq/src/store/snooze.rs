@@ -6,7 +6,8 @@ use super::{
     script::{Script, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<6, 3> = script!("snooze", uses "clock", "guard", "waiting", "lanes", "fence");
+pub(super) static SCRIPT: Script<6, 3> =
+    script!("snooze", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
 
 impl Store {
     /// Puts a job on the schedule without counting a failure.

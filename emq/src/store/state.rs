@@ -6,7 +6,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<2, 1> = script!("state");
+pub(super) static SCRIPT: Script<2, 1> = script!("state", uses "marks", "ended");
 
 /// Where a job stands.
 ///
@@ -30,8 +30,12 @@ pub enum JobState {
     Parked,
     /// It is a dead letter.
     Dead,
-    /// It has ended, or was removed after a claim, and its id is still remembered.
+    /// It was done, and its id is still remembered.
     Finished,
+    /// It was cancelled, and its id is still remembered.
+    Cancelled,
+    /// It was removed after a claim, or trimmed as a dead letter, and its id is still remembered.
+    Removed,
     /// It stands in a state that this version doesn't know.
     Other,
 }
@@ -45,6 +49,8 @@ impl JobState {
             "parked" => Self::Parked,
             "dead" => Self::Dead,
             "DONE" => Self::Finished,
+            "CANCELLED" => Self::Cancelled,
+            "REMOVED" => Self::Removed,
             _ => Self::Other,
         }
     }

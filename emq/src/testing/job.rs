@@ -6,6 +6,7 @@ use tower::{Service as _, ServiceExt as _};
 
 use super::{claimed, test_queue};
 use crate::{
+    inject::Reports,
     job::{Handler, QueueName, encode},
     layer::{Delivery, Ended, JobLayer, LeaseKeeper, Outcome, Route, TraceLayer, UserLayer, Writer, handler, stack},
     store::{CallError, Claimed, Lease, Settled},
@@ -149,6 +150,39 @@ impl<J> JobTest<J> {
         S: Send + Sync + 'static,
         J: Handler<S>,
     {
+        self.run_reporting(state).await.0
+    }
+
+    /// As [`run`](Self::run), and answers beside it what the run told of itself: its progress and the lines of its log.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// ```
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct ImportJob {}
+    /// # impl emq::Job for ImportJob { const NAME: &'static str = "import"; }
+    /// # impl<S: Send + Sync + 'static> emq::Handler<S> for ImportJob {
+    /// #     async fn run(self, scope: emq::inject::Scope<S>) -> Result<emq::Completion, emq::JobError> {
+    /// #         scope.context().log("empty").await?;
+    /// #         Ok(emq::Completion::empty())
+    /// #     }
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let (_, reports) = emq::testing::JobTest::of(ImportJob {}).run_reporting(()).await;
+    /// assert_eq!(reports.log, ["empty"]);
+    /// # }
+    /// ```
+    pub async fn run_reporting<S>(self, state: S) -> (Outcome, Reports)
+    where
+        S: Send + Sync + 'static,
+        J: Handler<S>,
+    {
         #[expect(clippy::expect_used, reason = "documented: a test is to fail here")]
         let payload = encode(&self.job).expect("the payload can't be encoded as JSON");
         let mut job = claimed(J::NAME, payload);
@@ -166,13 +200,15 @@ impl<J> JobTest<J> {
 
         let queue = QueueName::new(J::OPTIONS.queue).unwrap_or_else(|_| test_queue());
         let delivery = Delivery::new(&queue, job, J::OPTIONS);
+        let context = delivery.context().clone();
         let Ok(ready) = stack.ready().await;
         let Ok(ended) = ready.call(delivery).await;
-        match ended {
+        let outcome = match ended {
             Ended::Settled { outcome, .. } | Ended::Unsettled { outcome } => outcome,
             // Nobody takes a lease away here.
             Ended::Lost => Outcome::Release,
-        }
+        };
+        (outcome, context.reports())
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     stats::Counters,
 };
 use crate::{
+    inject::Reporter,
     layer::{Delivery, stack::Stack},
     store::{self, CallError, Lease},
 };
@@ -214,7 +215,8 @@ impl Fetcher {
             job.name = self.registry.unnamed(queue).map(str::to_owned);
         }
         let options = self.registry.options(job.name.as_deref().unwrap_or_default());
-        let run = self.stack.call(Delivery::new(queue, job, options));
+        let reporter = Reporter::Server(line.store.clone());
+        let run = self.stack.call(Delivery::new(queue, job, options).with_reporter(reporter));
         let slot = self.slots.take(line);
         let counters = Arc::clone(&self.counters);
         self.runs.spawn(async move {

@@ -8,6 +8,7 @@ mod exchange;
 mod fetch;
 mod line;
 mod order;
+mod orders;
 mod recurring;
 mod registry;
 mod shares;
@@ -189,6 +190,7 @@ impl Worker {
     async fn start(self) -> Result<Running, ConnectError> {
         let Self { plan, client, counters, stop } = self;
         let keeper = patiently(&client, || LeaseKeeper::start(&client)).await?;
+        counters.count_stuck(keeper.stuck());
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
         let mut lines = Vec::with_capacity(plan.queues.len());
         let shares = plan.queues.iter().map(|queue| (queue.limit, queue.reserved));
@@ -204,9 +206,12 @@ impl Worker {
         let tasks = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
         let runs = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
         let broken = CancellationToken::new();
+        // Heard until the end, and not waited for then: also what is in hand in the grace time can be cancelled.
+        let orders = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
         let mut sources = Vec::with_capacity(lines.len());
         let mut exchanges = HashMap::new();
         for (line, waiter) in lines {
+            orders.spawn(orders::hear(client.clone(), line.store.clone(), keeper.clone()));
             let waiter = Arc::new(waiter);
             counters.watch(Arc::clone(&waiter));
             let declared = plan.recurring.iter().filter(|(queue, _)| queue == line.store.name());

@@ -1,7 +1,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::Client,
-    layer::{Ended, Outcome},
+    layer::{Ended, Outcome, Stuck},
     store::{Settled, Waiter},
 };
 
@@ -29,6 +29,9 @@ use crate::{
 pub struct Stats {
     /// How many jobs run now, or wait for a layer.
     pub in_hand: u64,
+    /// How many of these block their threads past their timeout: their jobs have been failed, and their places are taken
+    /// until the functions return.
+    pub stuck: u64,
     /// How many were claimed.
     pub claimed: u64,
     /// How many were done.
@@ -45,6 +48,8 @@ pub struct Stats {
     pub discarded: u64,
     /// How many were given back.
     pub released: u64,
+    /// How many were dropped because somebody had cancelled them.
+    pub cancelled: u64,
     /// How many were dropped because their lease was lost while they ran.
     pub lost: u64,
     /// How many had become another worker's by the time they were to be settled; nothing was written for them.
@@ -126,6 +131,7 @@ pub(super) struct Counters {
     client: Client,
     reconnects_before: u64,
     waiters: Mutex<Vec<Arc<Waiter>>>,
+    stuck: OnceLock<Stuck>,
     reconnects_of_closed: AtomicU64,
     in_hand: AtomicUsize,
     claimed: AtomicU64,
@@ -136,6 +142,7 @@ pub(super) struct Counters {
     rate_limited: AtomicU64,
     discarded: AtomicU64,
     released: AtomicU64,
+    cancelled: AtomicU64,
     lost: AtomicU64,
     stale: AtomicU64,
     unsettled: AtomicU64,
@@ -154,6 +161,7 @@ impl Counters {
             reconnects_before: client.reconnects(),
             client,
             waiters: Mutex::default(),
+            stuck: OnceLock::new(),
             reconnects_of_closed: AtomicU64::new(0),
             in_hand: AtomicUsize::new(0),
             claimed: AtomicU64::new(0),
@@ -164,6 +172,7 @@ impl Counters {
             rate_limited: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
             released: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             stale: AtomicU64::new(0),
             unsettled: AtomicU64::new(0),
@@ -173,6 +182,11 @@ impl Counters {
 
     pub(super) fn watch(&self, waiter: Arc<Waiter>) {
         self.waiters().push(waiter);
+    }
+
+    /// From now on it is known how many runs are stuck.
+    pub(super) fn count_stuck(&self, stuck: Stuck) {
+        let _ = self.stuck.set(stuck);
     }
 
     /// Closes the connections that waited. A handle may outlive them, and is to know their number still.
@@ -214,7 +228,9 @@ impl Counters {
                 Outcome::Hold { .. } => &self.rate_limited,
                 Outcome::Discard { .. } => &self.discarded,
                 Outcome::Release => &self.released,
+                Outcome::Cancelled => &self.cancelled,
             },
+            Ended::Settled { settled: Settled::Cancelled, .. } => &self.cancelled,
             Ended::Settled { .. } => &self.stale,
             Ended::Unsettled { .. } => &self.unsettled,
             Ended::Lost => &self.lost,
@@ -231,6 +247,7 @@ impl Counters {
         let waiting: u64 = self.waiters().iter().map(|waiter| waiter.reconnects()).sum();
         Stats {
             in_hand: self.in_hand() as u64,
+            stuck: self.stuck.get().map_or(0, Stuck::count) as u64,
             claimed: read(&self.claimed),
             completed: read(&self.completed),
             retried: read(&self.retried),
@@ -239,6 +256,7 @@ impl Counters {
             rate_limited: read(&self.rate_limited),
             discarded: read(&self.discarded),
             released: read(&self.released),
+            cancelled: read(&self.cancelled),
             lost: read(&self.lost),
             stale: read(&self.stale),
             unsettled: read(&self.unsettled),

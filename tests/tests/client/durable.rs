@@ -62,7 +62,7 @@ async fn has(server: &Server, queue: &Queue, id: JobId) -> bool {
 }
 
 /// The ticket of a job that is enqueued and not as durable as was asked, and how many replicas have it.
-fn short(outcome: Result<Ticket, EnqueueError>) -> (Ticket, u32) {
+fn short<J: std::fmt::Debug>(outcome: Result<Ticket<J>, EnqueueError>) -> (Ticket, u32) {
     match outcome {
         Err(EnqueueError::NotDurable { ticket, replicas, source: None, .. }) => (ticket, replicas),
         other => panic!("not that it fell short, but {other:?}"),
@@ -97,7 +97,7 @@ async fn a_job_whose_replica_is_frozen_is_enqueued_and_its_error_says_so() {
     servers.replicas[0].freeze();
     let error = queue.enqueue(Work { n: 1 }).durable(1, BRIEF).await.unwrap_err();
     let text = error.to_string();
-    let (ticket, replicas) = short(Err(error));
+    let (ticket, replicas) = short::<()>(Err(error));
     assert_eq!(replicas, 0);
     assert!(text.contains(&format!("{} is enqueued", ticket.id())) && text.contains("on 1 replica"), "{text}");
     assert_eq!(queue.state(ticket.id()).await.unwrap(), Some(JobState::Pending));
@@ -291,7 +291,7 @@ async fn what_is_to_be_on_the_disk_is_there_or_the_error_says_why_not() {
 }
 
 /// The id of a job that is enqueued, and whose server can't say more.
-fn refused(outcome: Result<Ticket, EnqueueError>) -> JobId {
+fn refused<J: std::fmt::Debug>(outcome: Result<Ticket<J>, EnqueueError>) -> JobId {
     match outcome {
         Err(EnqueueError::NotDurable { ticket, source: Some(CallError::Refused { .. }), .. }) => ticket.id(),
         other => panic!("not refused, but {other:?}"),

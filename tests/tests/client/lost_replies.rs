@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use emq::{
-    Admission, Claimer, Client, Completion, Draft, Extended, JobId, Keep, Lease, Queue, Removed, Revived, Schedule,
-    Settled, Unique,
+    Admission, Cancelled, Claimer, Client, Completion, Draft, Extended, JobId, JobOptions, JobState, Keep, Lease,
+    Place, Queue, Removed, Revived, Schedule, Settled, Unique, Updated, layer::Delivery,
 };
 use support::proxy::{Command, When};
 use support::{Proxy, Raw, Server};
@@ -123,6 +123,10 @@ async fn warm(queue: &Queue) {
     queue.reap(None).await.unwrap();
     queue.trim(Keep::default()).await.unwrap();
     queue.revive(none.id()).await.unwrap();
+    queue.cancel(none.id()).await.unwrap();
+    queue.cancel_held(&none).await.unwrap();
+    queue.run_now(none.id()).await.unwrap();
+    queue.purge(Place::Dead).all().await.unwrap();
     let recurring = queue.recurring();
     recurring.upsert("warm", hourly(), Work { n: 0 }).await.unwrap();
     recurring.pause("warm").await.unwrap();
@@ -302,6 +306,81 @@ async fn revive_and_remove() {
         line.sound.bury(&lease, "no").await.unwrap();
         assert_eq!(line.suffer(fault, line.broken.remove(lease.id())).await.unwrap(), Removed::Removed, "{fault:?}");
         assert_eq!(line.sound.counts().await.unwrap().dead, 0, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn cancel_and_cancel_held() {
+    under_each_fault(async |line, fault| {
+        let id = line.sound.enqueue(Work { n: 0 }).await.unwrap().id();
+        assert_eq!(line.suffer(fault, line.broken.cancel(id)).await.unwrap(), Cancelled::AtOnce, "{fault:?}");
+        assert_eq!(line.sound.state(id).await.unwrap(), Some(JobState::Cancelled), "{fault:?}");
+    })
+    .await;
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        assert_eq!(line.suffer(fault, line.broken.cancel(lease.id())).await.unwrap(), Cancelled::Asked, "{fault:?}");
+        assert_eq!(line.sound.extend(&[lease], MINUTE).await.unwrap(), [Extended::Cancelled], "{fault:?}");
+    })
+    .await;
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        settled(fault, line.suffer(fault, line.broken.cancel_held(&lease)).await.unwrap());
+        assert_eq!(line.sound.state(lease.id()).await.unwrap(), Some(JobState::Cancelled), "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_settling_that_meets_a_cancellation() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        line.sound.cancel(lease.id()).await.unwrap();
+        let answer = line.suffer(fault, line.broken.retry(&lease, MINUTE, "no")).await.unwrap();
+        assert_eq!(answer, Settled::Cancelled, "{fault:?}");
+        assert_eq!(line.sound.counts().await.unwrap().unfinished(), 0, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn update() {
+    under_each_fault(async |line, fault| {
+        let id = line.sound.enqueue(Work { n: 0 }).delay(MINUTE).await.unwrap().id();
+        let call = line.broken.update(id).payload(&Work { n: 7 }).now().into_future();
+        assert_eq!(line.suffer(fault, call).await.unwrap(), Updated::Updated, "{fault:?}");
+        let job = line.sound.claimer("sound").claim(1).await.unwrap().jobs.remove(0);
+        assert_eq!(job.decode::<Work>().unwrap().n, 7, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn progress_and_log() {
+    under_each_fault(async |line, fault| {
+        line.sound.enqueue(Work { n: 0 }).await.unwrap();
+        let job = line.sound.claimer("sound").claim(1).await.unwrap().jobs.remove(0);
+        let client = impatient(&line.proxy.url()).connect().await.unwrap();
+        let delivery = Delivery::new(line.broken.name(), job, JobOptions::new()).reporting_to(&client);
+        // The scripts are known to the server by the first, and a line is kept once by the second.
+        delivery.context().progress(&1).await.unwrap();
+        delivery.context().log("one").await.unwrap();
+        line.suffer(fault, delivery.context().log("two")).await.unwrap();
+        assert_eq!(line.sound.logs(delivery.id()).await.unwrap(), ["one", "two"], "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn purge() {
+    under_each_fault(async |line, fault| {
+        let lease = line.claimed().await;
+        line.sound.bury(&lease, "no").await.unwrap();
+        let mut purge = line.broken.purge(Place::Dead);
+        line.suffer(fault, purge.next()).await.unwrap();
+        while purge.next().await.unwrap().is_some() {}
+        assert_eq!(line.sound.state(lease.id()).await.unwrap(), Some(JobState::Removed), "{fault:?}");
     })
     .await;
 }

@@ -13,9 +13,9 @@ fn is_claim(command: &Command) -> bool {
     is_about_pending && (5..16).any(|at| command.arg(at).ends_with(b":claims"))
 }
 
-/// A completion is about the row of one job, its logs and its result.
+/// A completion is about how many there were, whether it is sent by itself or with a claim.
 fn is_completion(command: &Command) -> bool {
-    command.name().starts_with("EVAL") && command.arg(5).ends_with(b":result")
+    command.name().starts_with("EVAL") && (3..17).any(|at| command.arg(at).ends_with(b":metrics:completed"))
 }
 
 /// The office, and a line to it of one worker's own.

@@ -1,6 +1,6 @@
 //! What a call answers, in terms of the model. Waits are compared elsewhere, since they depend on the real clock.
 
-use emq::{Extended, JobState, Reassigned, Removed, Revived, Settled};
+use emq::{Cancelled, Extended, JobState, Reassigned, Removed, Revived, Settled, Updated};
 
 use crate::verb::{Rate, Right, Slot};
 
@@ -18,7 +18,10 @@ pub(crate) enum Answer {
     Reaped {
         recovered: Vec<Slot>,
         dead: Vec<Slot>,
+        cancelled: Vec<Slot>,
     },
+    Cancelled(Cancelled),
+    Updated(Updated),
     Revived(Revived),
     Removed(Removed),
     Trimmed {
@@ -113,9 +116,14 @@ impl Answer {
             Self::Enqueued(jobs) => {
                 jobs.iter().all(|job| matches!(job, Admitted::Duplicate(_) | Admitted::Conflict(_)))
             }
-            Self::Settled(settled) => *settled != Settled::Accepted,
+            // Of a cancellation it says only that the job is gone, and not since when.
+            Self::Settled(settled) => ![Settled::Accepted, Settled::Cancelled].contains(settled),
+            Self::Cancelled(cancelled) => *cancelled == Cancelled::Gone,
+            Self::Updated(updated) => *updated != Updated::Updated,
             Self::Extended(leases) => !leases.contains(&Extended::Renewed),
-            Self::Reaped { recovered, dead } => recovered.is_empty() && dead.is_empty(),
+            Self::Reaped { recovered, dead, cancelled } => {
+                recovered.is_empty() && dead.is_empty() && cancelled.is_empty()
+            }
             Self::Revived(revived) => *revived != Revived::Revived,
             Self::Removed(removed) => *removed != Removed::Removed,
             Self::Reassigned(reassigned) => *reassigned != Reassigned::Reassigned,

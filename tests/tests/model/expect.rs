@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::facts::{Facts, Spot, row};
-use crate::model::{HEADER, Hold, Job, Model, Moment, NAME, Note, Place, Spent, key_text, payload, state_text};
-use crate::verb::Lane;
+use crate::model::{Ended, HEADER, Hold, Job, Model, Moment, NAME, Note, Place, Spent, key_text, payload, state_text};
+use crate::verb::{HOUR, Lane};
 
 /// Between which two times of the server's clock each verb was carried out.
 #[derive(Clone, Debug, Default)]
@@ -129,7 +129,11 @@ impl Wanted<'_> {
         }
         for (slot, finished) in &model.done {
             // The fraction tells which token completed the job; a whole number says that none did.
-            let fraction = finished.token.map_or(0.0, |token| (token % 1023 + 1) as f64 / 1024.0);
+            let fraction = match finished.how {
+                Ended::Done(token) => (token % 1022 + 1) as f64 / 1024.0,
+                Ended::Removed => 0.0,
+                Ended::Cancelled => 1023.0 / 1024.0,
+            };
             self.time("done", &format!("{slot:?}"), finished.until, fraction);
         }
         for (slot, (result, _)) in &model.results {
@@ -247,7 +251,7 @@ impl Wanted<'_> {
         field("name", Some(NAME.to_owned()));
         field("max_attempts", job.max_attempts.map(|max| max.to_string()));
         field("headers", job.header.then(|| format!("{{\"origin\":\"{HEADER}\"}}")));
-        field("priority", (job.priority != 0).then(|| job.priority.to_string()));
+        field("priority", (job.priority != 0 || job.priority_is_written).then(|| job.priority.to_string()));
         field("did", job.key.map(key_text));
         field("failures", (job.failures > 0).then(|| job.failures.to_string()));
         field("stalled", (job.stalled > 0).then(|| job.stalled.to_string()));
@@ -255,6 +259,7 @@ impl Wanted<'_> {
         field("worker", job.worker.map(|worker| format!("w{worker}")));
         field("reaped", job.reaped.map(|token| token.to_string()));
         field("settled", job.settled.clone());
+        field("cancel", job.cancel.then(|| HOUR.to_string()));
         field("group", job.lane.map(|lane| format!("{lane:?}")));
         field("behind", job.behind.map(|behind| format!("{behind:?}")));
         for (name, moment) in [("expires", job.expires), ("latest", job.latest), ("due", job.due)] {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::ReferenceStateMachine;
 
-use crate::model::{Model, Place};
+use crate::model::{Ended, Model, Place};
 use crate::verb::{
     HALF_HOUR, HOUR, Held, Lane, Meeting, Rate, Right, Rules, Settling, Shelf, Slot, Spec, Tuning, Verb, WORKERS, When,
 };
@@ -33,6 +33,7 @@ impl ReferenceStateMachine for Machine {
         let died = if model.dead().is_empty() { 1 } else { 5 };
         let trims = 2 + 3 * model.dead().len() as u32;
         let repeats = repeats(model);
+        let cancels = if model.active().is_empty() { 2 } else { 6 };
         prop_oneof![
             8 => spec(model).prop_map(Verb::Enqueue),
             4 => proptest::collection::vec(spec(model), 0..5).prop_map(Verb::EnqueueMany),
@@ -45,6 +46,8 @@ impl ReferenceStateMachine for Machine {
             expired => select(vec![Some(3), None, Some(2), None, Some(1), Some(0)]).prop_map(|max_stalled| Verb::Reap { max_stalled }),
             died => dead_or_any(model).prop_map(Verb::Revive),
             3 => any_slot().prop_map(Verb::Remove),
+            cancels => any_slot().prop_map(Verb::Cancel),
+            5 => update(),
             trims => trim(),
             passes => (1..5_i64).prop_map(|n| Verb::Advance(n * HALF_HOUR)),
             pause => Just(Verb::Pause(None)),
@@ -204,6 +207,7 @@ fn settle(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
         2 => hours(0..4).prop_map(|delay| Settling::Snooze { delay }),
         2 => hours(1..4).prop_map(|delay| Settling::Hold { delay }),
         3 => Just(Settling::Release),
+        2 => Just(Settling::Cancel),
     ];
     (right, how).prop_map(|(right, how)| Verb::Settle { right, how })
 }
@@ -224,10 +228,35 @@ fn repeats(model: &Model) -> (u32, BoxedStrategy<Verb>) {
         verbs.push(Verb::Settle { right, how });
     }
     for (slot, finished) in &model.done {
-        let token = finished.token.unwrap_or(1);
+        let token = match finished.how {
+            Ended::Done(token) => token,
+            Ended::Removed => 1,
+            Ended::Cancelled => {
+                let right = Right { slot: *slot, token: model.handed.get(slot).copied().unwrap_or(1) };
+                verbs.push(Verb::Settle { right, how: Settling::Cancel });
+                right.token
+            }
+        };
         verbs.push(Verb::Complete { right: Right { slot: *slot, token }, retention: HOUR, result: Some(9) });
     }
     if verbs.is_empty() { (1, Just(Verb::Promote).boxed()) } else { (6, select(verbs).boxed()) }
+}
+
+fn update() -> impl Strategy<Value = Verb> {
+    let when = prop_oneof![
+        3 => Just(None),
+        2 => Just(Some(When::Now)),
+        2 => hours(0..4).prop_map(|wait| Some(When::After(wait))),
+        1 => select(vec![-1, 1, 3]).prop_map(|halves| Some(When::At(halves * HALF_HOUR))),
+    ];
+    let payload = proptest::option::weighted(0.3, 0..2_u8);
+    let priority = proptest::option::weighted(0.4, select(vec![0, -1, 2, i32::MIN, i32::MAX]));
+    (any_slot(), payload, priority, when).prop_map(|(slot, payload, priority, when)| Verb::Update {
+        slot,
+        payload,
+        priority,
+        when,
+    })
 }
 
 fn trim() -> impl Strategy<Value = Verb> {

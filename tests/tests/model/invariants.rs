@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::expect::line;
 use crate::facts::Facts;
-use crate::verb::{Lane, Slot, Verb};
+use crate::verb::{Lane, Settling, Slot, Verb};
 
 /// The places of a job that hasn't finished: the set, and what its row says.
 fn places() -> impl Iterator<Item = (String, &'static str)> {
@@ -103,7 +103,7 @@ fn attempts(slot: Slot, verb: &Verb, before: &Facts, after: &Facts, lines: &mut 
     }
 }
 
-/// A job ends in three ways: completed, removed, or trimmed as a dead letter. If anybody ever had a token of it, its id is
+/// A job ends in four ways: completed, cancelled, removed, or trimmed as a dead letter. If anybody ever had a token of it, its id is
 /// remembered then, so that the token can't be good for another job.
 fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Facts, lines: &mut Vec<String>) {
     if !before.has_row(slot) || after.has_row(slot) {
@@ -112,6 +112,13 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
     let ended = match verb {
         Verb::Complete { right, .. } => right.slot == slot && !answer.is_refusal(),
         Verb::Remove(removed) => *removed == slot && !answer.is_refusal(),
+        Verb::Cancel(cancelled) => *cancelled == slot && !answer.is_refusal(),
+        Verb::Settle { right, .. } => {
+            let ends =
+                matches!(verb, Verb::Settle { how: Settling::Cancel, .. }) || before.field(slot, "cancel").is_some();
+            right.slot == slot && !answer.is_refusal() && ends
+        }
+        Verb::Reap { .. } => before.field(slot, "cancel").is_some(),
         Verb::DrainLane(lane) => before.score(&line(Some(*lane)), slot).is_some(),
         Verb::Trim { .. } => before.score("dead", slot).is_some(),
         _ => false,

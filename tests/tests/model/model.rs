@@ -78,6 +78,8 @@ pub(crate) struct Job {
     pub(crate) behind: Option<Slot>,
     pub(crate) due: Option<Moment>,
     pub(crate) priority: i32,
+    /// It was given one after it was enqueued, be it the default.
+    pub(crate) priority_is_written: bool,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) header: bool,
     pub(crate) lane: Option<Lane>,
@@ -91,6 +93,8 @@ pub(crate) struct Job {
     pub(crate) worker: Option<usize>,
     /// The reaper took it from the holder of this token, and nobody has it yet.
     pub(crate) reaped: Option<u64>,
+    /// Somebody has cancelled it while it was held.
+    pub(crate) cancel: bool,
     /// What happened last outside of a claim, and under which token: a caller who repeats it is told so.
     pub(crate) settled: Option<String>,
 }
@@ -108,8 +112,16 @@ pub(crate) enum Place {
 pub(crate) struct Finished {
     /// From then on it may be forgotten.
     pub(crate) until: Moment,
-    /// The token of the one who completed it; none if it was deleted.
-    pub(crate) token: Option<u64>,
+    pub(crate) how: Ended,
+}
+
+/// How a job ended that is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It was completed under this token.
+    Done(u64),
+    Removed,
+    Cancelled,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -151,6 +163,10 @@ impl Model {
             Verb::Promote => self.promote(),
             Verb::Reap { max_stalled } => self.reap(*max_stalled),
             Verb::Revive(slot) => Answer::Revived(self.revive(*slot)),
+            Verb::Cancel(slot) => Answer::Cancelled(self.cancel(*slot)),
+            Verb::Update { slot, payload, priority, when } => {
+                Answer::Updated(self.update(*slot, *payload, *priority, *when))
+            }
             Verb::Remove(slot) => Answer::Removed(self.remove(*slot)),
             Verb::Trim { age, count } => self.trim(*age, *count),
             Verb::Counts => self.counts(),

@@ -57,6 +57,7 @@ impl Stage<'_> {
                     Settling::Bury { error } => self.queue.bury(&lease, &error_text(*error)).await,
                     Settling::Snooze { delay } => self.queue.snooze(&lease, ms(*delay)).await,
                     Settling::Hold { delay } => self.queue.hold(&lease, ms(*delay)).await,
+                    Settling::Cancel => self.queue.cancel_held(&lease).await,
                     Settling::Release => self.queue.release(&lease).await,
                 };
                 Answer::Settled(settled.map_err(failed)?)
@@ -76,9 +77,32 @@ impl Stage<'_> {
                 if reaped.more {
                     return Err("it left leases that ran out".to_owned());
                 }
-                Answer::Reaped { recovered: self.slots(reaped.recovered)?, dead: self.slots(reaped.dead)? }
+                Answer::Reaped {
+                    recovered: self.slots(reaped.recovered)?,
+                    dead: self.slots(reaped.dead)?,
+                    cancelled: self.slots(reaped.cancelled)?,
+                }
             }
             Verb::Revive(slot) => Answer::Revived(self.queue.revive(self.id(*slot)).await.map_err(failed)?),
+            Verb::Cancel(slot) => Answer::Cancelled(self.queue.cancel(self.id(*slot)).await.map_err(failed)?),
+            Verb::Update { slot, payload, priority, when } => {
+                let mut update = self.queue.update(self.id(*slot));
+                if let Some(n) = payload {
+                    update = update.payload(&Work { n: *n });
+                }
+                if let Some(priority) = priority {
+                    update = update.priority(*priority);
+                }
+                update = match when {
+                    None => update,
+                    Some(When::Now) => update.now(),
+                    Some(When::After(wait)) => update.delay(ms(*wait)),
+                    Some(When::At(wait)) => {
+                        update.at(UNIX_EPOCH + Duration::from_millis((self.now + wait).unsigned_abs()))
+                    }
+                };
+                Answer::Updated(update.await.map_err(failed)?)
+            }
             Verb::Remove(slot) => Answer::Removed(self.queue.remove(self.id(*slot)).await.map_err(failed)?),
             Verb::Trim { age, count } => {
                 let trimmed = self.queue.trim(Keep { age: ms(*age), count: *count }).await.map_err(failed)?;
@@ -206,12 +230,12 @@ impl Stage<'_> {
         if let Some(wait) = spec.expires {
             enqueue = enqueue.expires_in(ms(wait));
         }
-        enqueue.await
+        enqueue.await.map(Ticket::typed)
     }
 
     async fn enqueue_many(&self, specs: &[Spec]) -> Result<Answer, String> {
         let outcomes = match self.client.enqueue_many(specs.iter().map(|spec| self.draft(spec))).await {
-            Ok(tickets) => tickets.into_iter().map(Ok).collect(),
+            Ok(tickets) => tickets.into_iter().map(|ticket| Ok(ticket.typed())).collect(),
             Err(error) => error.outcomes,
         };
         let admitted: Result<_, _> = outcomes.into_iter().map(|outcome| self.admitted(outcome)).collect();

@@ -55,6 +55,22 @@ const EXPECTED: &[&str] = &[
     "revive Revived",
     "revive NotDead",
     "revive Gone",
+    "cancel AtOnce",
+    "cancel Asked",
+    "cancel Gone",
+    "cancel_held Accepted",
+    "cancel_held Repeated",
+    "cancel_held Stale",
+    "cancel_held Gone",
+    "complete Cancelled",
+    "retry Cancelled",
+    "release Cancelled",
+    "extend Cancelled",
+    "reap of the cancelled",
+    "update Updated",
+    "update Active",
+    "update Dead",
+    "update Gone",
     "remove Removed",
     "remove Active",
     "remove Gone",
@@ -99,6 +115,7 @@ impl Tally {
                     Settling::Bury { .. } => "bury",
                     Settling::Snooze { .. } => "snooze",
                     Settling::Hold { .. } => "hold",
+                    Settling::Cancel => "cancel_held",
                     Settling::Release => "release",
                 };
                 self.settled(verb, *settled);
@@ -106,10 +123,15 @@ impl Tally {
             (_, Answer::Extended(extended)) => {
                 let lost = extended.iter().filter(|one| **one == Extended::Lost).count();
                 (0..lost).for_each(|_| self.add("extend Lost"));
-                (lost..extended.len()).for_each(|_| self.add("extend Renewed"));
+                let cancelled = extended.iter().filter(|one| **one == Extended::Cancelled).count();
+                (0..cancelled).for_each(|_| self.add("extend Cancelled"));
+                (lost + cancelled..extended.len()).for_each(|_| self.add("extend Renewed"));
             }
             (_, Answer::Promoted(1..)) => self.add("promote"),
-            (_, Answer::Reaped { recovered, dead }) => {
+            (_, Answer::Cancelled(cancelled)) => self.add(&format!("cancel {cancelled:?}")),
+            (_, Answer::Updated(updated)) => self.add(&format!("update {updated:?}")),
+            (_, Answer::Reaped { recovered, dead, cancelled }) => {
+                cancelled.iter().for_each(|_| self.add("reap of the cancelled"));
                 recovered.iter().for_each(|_| self.add("reap back"));
                 dead.iter().for_each(|_| self.add("reap to the dead"));
             }

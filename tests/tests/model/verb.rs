@@ -142,6 +142,7 @@ pub(crate) enum Settling {
     Snooze { delay: i64 },
     Hold { delay: i64 },
     Release,
+    Cancel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,6 +190,13 @@ pub(crate) enum Verb {
     },
     Revive(Slot),
     Remove(Slot),
+    Cancel(Slot),
+    Update {
+        slot: Slot,
+        payload: Option<u8>,
+        priority: Option<i32>,
+        when: Option<When>,
+    },
     Trim {
         age: i64,
         count: u64,
@@ -296,6 +304,11 @@ impl fmt::Debug for Verb {
             Self::Promote => write!(f, "promote"),
             Self::Reap { max_stalled } => write!(f, "reap, max_stalled {max_stalled:?}"),
             Self::Revive(slot) => write!(f, "revive {slot:?}"),
+            Self::Settle { right, how: Settling::Cancel } => write!(f, "cancel {right:?}, by its holder"),
+            Self::Cancel(slot) => write!(f, "cancel {slot:?}"),
+            Self::Update { slot, payload, priority, when } => {
+                write!(f, "update {slot:?}, payload {payload:?}, priority {priority:?}, {when:?}")
+            }
             Self::Remove(slot) => write!(f, "remove {slot:?}"),
             Self::Trim { age, count } => write!(f, "trim, keep {count} for {}", Wait(*age)),
             Self::Counts => write!(f, "counts"),

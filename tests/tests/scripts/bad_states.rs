@@ -222,6 +222,7 @@ async fn a_place_of_another_type_is_an_error_and_nothing_is_written() {
         scene.expire(stale.id()).await;
         let lease = scene.claimed().await;
         let pending = scene.enqueue().await;
+        let other = scene.enqueue().await;
         scene.make_due(waiting).await;
         scene.command(&format!("DEL @{set}")).await;
         scene.command(&format!("SET @{set} text")).await;
@@ -238,6 +239,7 @@ async fn a_place_of_another_type_is_an_error_and_nothing_is_written() {
         }
         let mut claimer = scene.claimer();
         calls!(
+            "cancel" queue.cancel(other),
             "enqueue" queue.enqueue(Work { n: 1 }).into_future(),
             "enqueue later" queue.enqueue(Work { n: 1 }).delay(MINUTE).into_future(),
             "claim" claimer.claim(10),
@@ -254,11 +256,11 @@ async fn a_place_of_another_type_is_an_error_and_nothing_is_written() {
             "trim" queue.trim(Keep { count: 0, ..Keep::default() }),
         );
         let needed = match set {
-            "pending" => "enqueue, enqueue later, claim, release, promote, reap, revive, remove",
-            "active" => "claim, extend, retry, snooze, release, bury, complete, reap, remove",
-            "schedule" => "enqueue, enqueue later, claim, retry, snooze, promote, remove",
-            "dead" => "bury, reap, revive, remove, trim",
-            _ => "enqueue, enqueue later, complete, remove, trim",
+            "pending" => "cancel, enqueue, enqueue later, claim, release, promote, reap, revive, remove",
+            "active" => "cancel, claim, extend, retry, snooze, release, bury, complete, reap, remove",
+            "schedule" => "cancel, enqueue, enqueue later, claim, retry, snooze, promote, remove",
+            "dead" => "cancel, bury, reap, revive, remove, trim",
+            _ => "cancel, enqueue, enqueue later, complete, remove, trim",
         };
         assert_eq!(refused.join(", "), needed, "with a bad {set}");
     }

@@ -1,6 +1,6 @@
 use emq::{Admission, Draft, LaneDrained};
 
-use crate::scene::{Work, scene};
+use crate::scene::{Scene, Work, scene};
 
 #[tokio::test]
 async fn what_waits_in_the_lane_goes_and_nothing_else() {
@@ -31,7 +31,8 @@ async fn what_waits_in_the_lane_goes_and_nothing_else() {
 
 #[tokio::test]
 async fn it_goes_in_slices() {
-    let scene = scene("drain").await;
+    let server = support::Server::start().await;
+    let scene = Scene::on(&server, "drain").await;
     let name = scene.queue.name().as_str().to_owned();
     let jobs = (0..2_500).map(|n| Draft::of(Work { n }).group("a").queue(name.as_str()));
     scene.client.enqueue_many(jobs).await.unwrap();

@@ -1,4 +1,6 @@
 //! What the lanes promise, measured: shares, bounds, and costs that don't grow.
+//!
+//! Where there are many jobs, the server is the test's own: the others look through all keys of theirs.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -22,7 +24,8 @@ impl Scene {
 
 #[tokio::test]
 async fn lanes_with_weights_have_their_shares_of_ten_thousand_jobs_within_two_percent() {
-    let mut scene = scene("shares").await;
+    let server = Server::start().await;
+    let mut scene = Scene::on(&server, "shares").await;
     for (lane, weight) in [("a", 6), ("b", 3), ("c", 1)] {
         scene.queue.lane(lane).unwrap().set_weight(weight).await.unwrap();
         scene.fill(lane, 10_000).await;
@@ -46,7 +49,8 @@ async fn lanes_with_weights_have_their_shares_of_ten_thousand_jobs_within_two_pe
 
 #[tokio::test]
 async fn a_tenant_with_many_jobs_delays_the_first_of_another_by_one_turn_at_most() {
-    let mut scene = scene("turn").await;
+    let server = Server::start().await;
+    let mut scene = Scene::on(&server, "turn").await;
     scene.fill("big", 20_000).await;
     scene.fill("-", 5_000).await;
     let big = scene.queue.lane("big").unwrap();
@@ -90,7 +94,8 @@ async fn the_flat_line_has_its_turn_however_many_lanes_come_and_go() {
 
 #[tokio::test]
 async fn no_window_has_more_starts_than_its_rate_allows() {
-    let mut scene = scene("rate").await;
+    let server = Server::start().await;
+    let mut scene = Scene::on(&server, "rate").await;
     let (period, burst) = (Duration::from_millis(100), 10);
     scene.queue.set_rate(Rate::per(50, period).burst(burst)).await.unwrap();
     let lane = scene.queue.lane("a").unwrap();
@@ -132,7 +137,8 @@ async fn no_window_has_more_starts_than_its_rate_allows() {
 
 #[tokio::test]
 async fn limits_are_never_exceeded_and_always_used_whatever_becomes_of_the_jobs() {
-    let mut scene = scene("limits").await;
+    let server = Server::start().await;
+    let mut scene = Scene::on(&server, "limits").await;
     scene.queue.set_concurrency(7).await.unwrap();
     for (lane, limit) in [("a", 2), ("b", 3), ("c", 5)] {
         scene.queue.lane(lane).unwrap().set_concurrency(limit).await.unwrap();

@@ -12,9 +12,10 @@ enum Verb {
     Bury,
     Snooze,
     Release,
+    CancelHeld,
 }
 
-const VERBS: [Verb; 5] = [Verb::Complete, Verb::Retry, Verb::Bury, Verb::Snooze, Verb::Release];
+const VERBS: [Verb; 6] = [Verb::Complete, Verb::Retry, Verb::Bury, Verb::Snooze, Verb::Release, Verb::CancelHeld];
 
 impl Verb {
     async fn call(self, queue: &Queue, lease: Lease) -> Result<Settled, CallError> {
@@ -24,6 +25,7 @@ impl Verb {
             Self::Bury => queue.bury(&lease, "error").await,
             Self::Snooze => queue.snooze(&lease, MINUTE).await,
             Self::Release => queue.release(&lease).await,
+            Self::CancelHeld => queue.cancel_held(&lease).await,
         }
     }
 }
@@ -121,6 +123,7 @@ async fn a_token_that_has_settled_its_job() {
             let expected = match (first, second) {
                 (first, second) if first == second => Settled::Repeated,
                 (Verb::Complete, _) => Settled::Gone,
+                (Verb::CancelHeld, _) => Settled::Cancelled,
                 _ => Settled::Stale,
             };
             assert_eq!(settled, expected, "{second:?} after {first:?}");

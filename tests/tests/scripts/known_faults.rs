@@ -72,7 +72,7 @@ async fn fault_4_a_stale_holder_settles_a_new_job_of_the_same_id() {
     scene.expire(lost.id()).await;
     scene.queue.reap(Some(1)).await.unwrap();
     scene.queue.trim(Keep { count: 0, ..Keep::default() }).await.unwrap();
-    assert_eq!(scene.queue.state(lost.id()).await.unwrap(), Some(JobState::Finished));
+    assert_eq!(scene.queue.state(lost.id()).await.unwrap(), Some(JobState::Removed));
     assert!(scene.queue.enqueue(Work { n: 0 }).id(lost.id()).await.unwrap().is_duplicate());
     assert_eq!(scene.queue.counts().await.unwrap().unfinished(), 0);
 }

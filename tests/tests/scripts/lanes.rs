@@ -173,7 +173,8 @@ async fn what_has_expired_is_buried_and_never_handed_out() {
 
 #[tokio::test]
 async fn ten_thousand_lanes_are_each_served_once_before_any_is_served_again() {
-    let mut scene = scene("lanes").await;
+    let server = support::Server::start().await;
+    let mut scene = Scene::on(&server, "lanes").await;
     let jobs = (0..20_000).map(|n| Draft::of(Work { n }).group(format!("lane-{}", n % 10_000)));
     let queue = scene.queue.name().as_str().to_owned();
     scene.client.enqueue_many(jobs.map(|job| job.queue(queue.as_str()))).await.unwrap();

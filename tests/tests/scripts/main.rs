@@ -2,6 +2,7 @@
 //! several of them keep.
 
 mod bury;
+mod cancel;
 mod claim;
 mod complete;
 mod counts;
@@ -15,8 +16,12 @@ mod lane;
 mod lanes;
 mod list;
 mod list_lanes;
+mod log;
+mod obliterate;
 mod pause;
+mod progress;
 mod promote;
+mod purge;
 mod reap;
 mod reassign;
 mod recurring;
@@ -30,6 +35,7 @@ mod state;
 mod trim;
 mod tune;
 mod unique;
+mod update;
 
 mod bad_states;
 mod bytes;

@@ -55,7 +55,7 @@ impl Scene {
 
     pub(crate) async fn enqueue_as(&mut self, draft: Draft<Work>) -> JobId {
         let draft = draft.queue(self.queue.name().as_str());
-        let ticket = self.client.enqueue_many([draft]).await.unwrap()[0];
+        let ticket = &self.client.enqueue_many([draft]).await.unwrap()[0];
         assert!(!ticket.is_duplicate());
         self.show(ticket.id());
         ticket.id()

@@ -9,11 +9,11 @@ use crate::scene::{MINUTE, Scene, Work, assert_after, scene};
 const KEY: &str = "k";
 
 /// What becomes of an enqueue.
-async fn enqueue(scene: &mut Scene, n: u32, unique: Unique) -> Ticket {
+async fn enqueue(scene: &mut Scene, n: u32, unique: Unique) -> Ticket<Work> {
     enqueue_in(scene, n, unique, Duration::ZERO).await
 }
 
-async fn enqueue_in(scene: &mut Scene, n: u32, unique: Unique, delay: Duration) -> Ticket {
+async fn enqueue_in(scene: &mut Scene, n: u32, unique: Unique, delay: Duration) -> Ticket<Work> {
     let ticket = scene.queue.enqueue(Work { n }).unique(unique).delay(delay).await.unwrap();
     if matches!(ticket.outcome(), Admission::Enqueued | Admission::Parked(_)) {
         scene.show(ticket.id());

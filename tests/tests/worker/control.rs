@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use emq::{Completion, Draft, JobError, Rate, Reassigned};
+use emq::{Completion, Draft, JobError, Lane, Lease, Rate, Reassigned, Revived, Ticket, Updated};
 use support::{Proxy, Server};
 
 use crate::errand::{Does, Errand, Place, is_done, median, ms, start, telling, tells};
@@ -38,7 +38,8 @@ async fn nothing_starts_once_pause_has_returned_also_not_on_workers_that_were_wa
     }
 }
 
-/// Every way into "can run now" that an operator has.
+/// Every way into "can run now" that an operator has. Those of jobs by themselves (an enqueue, a time, a retry) are in
+/// `idle.rs`, that of a slot below; whatever else makes a job claimable gets its word here.
 #[tokio::test]
 async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
     let place = Place::shared("wakes").await;
@@ -46,7 +47,23 @@ async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
     let worker = start(place.worker(tells(&tell)).beat(ms(60_000)));
     let (queue, lane) = (&place.queue, place.queue.lane("a").unwrap());
     let hour = Duration::from_secs(3_600);
-    for way in ["resume", "lane resume", "limit", "lane limit", "rate", "lane rate", "reassign"] {
+    let mut raw = place.raw().await;
+    let ways = [
+        "resume",
+        "lane resume",
+        "limit",
+        "lane limit",
+        "rate",
+        "lane rate",
+        "reassign",
+        "run now",
+        "update",
+        "reschedule",
+        "revive",
+        "release",
+        "reap",
+    ];
+    for way in ways {
         let mut took = Vec::new();
         for n in 0..9 {
             match way {
@@ -55,9 +72,15 @@ async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
                 "lane limit" => lane.set_concurrency(0).await.unwrap(),
                 "rate" => spend(&place, &mut told, queue.set_rate(Rate::per(1, hour)), None).await,
                 "lane rate" => spend(&place, &mut told, lane.set_rate(Rate::per(1, hour)), Some("a")).await,
-                _ => lane.pause().await.unwrap(),
+                "lane resume" | "reassign" => lane.pause().await.unwrap(),
+                _ => {}
             }
-            let id = place.errand(n).group("a").await.unwrap().id();
+            let ticket = match way {
+                "run now" | "update" | "reschedule" => place.errand(n).delay(hour).await.unwrap(),
+                "revive" | "release" | "reap" => elsewhere(&place, &lane, n, way).await,
+                _ => place.errand(n).group("a").await.unwrap(),
+            };
+            let id = ticket.id();
             // Until it sleeps again.
             tokio::time::sleep(ms(30)).await;
             assert!(told.rest().is_empty(), "{way}");
@@ -68,6 +91,15 @@ async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
                 "lane limit" => lane.set_concurrency(1).await.unwrap(),
                 "rate" => queue.set_rate(None).await.unwrap(),
                 "lane rate" => lane.set_rate(None).await.unwrap(),
+                "run now" => assert_eq!(ticket.run_now().await.unwrap(), Updated::Updated),
+                "update" => assert_eq!(queue.update(id).now().await.unwrap(), Updated::Updated),
+                "reschedule" => assert_eq!(ticket.reschedule(ms(1)).await.unwrap(), Updated::Updated),
+                "revive" => assert_eq!(queue.revive(id).await.unwrap(), Revived::Revived),
+                "release" => assert!(queue.release(&Lease::new(id, 1)).await.unwrap().is_settled()),
+                "reap" => {
+                    raw.command(&["ZADD", &place.key("active"), "1", id.as_str()]).await;
+                    assert_eq!(queue.reap(None).await.unwrap().recovered, [id]);
+                }
                 "reassign" => assert_eq!(queue.reassign(id, None).await.unwrap(), Reassigned::Reassigned),
                 _ => lane.resume().await.unwrap(),
             }
@@ -79,6 +111,31 @@ async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
         assert!(median(took.clone()) < ms(50), "{way}: {took:?}");
     }
     worker.stop().await;
+}
+
+/// A job that somebody else holds, or has buried.
+async fn elsewhere(place: &Place, lane: &Lane, n: u64, way: &str) -> Ticket<Errand> {
+    // In a lane that is paused it isn't the worker's, and then it is moved by hand: nobody else may be woken by it.
+    lane.pause().await.unwrap();
+    let ticket = place.errand(n).group("a").await.unwrap();
+    let mut raw = place.raw().await;
+    let id = ticket.id().to_string();
+    let line = place.key("g:a:pending");
+    let commands = [
+        vec!["ZREM".to_owned(), line, id.clone()],
+        vec![
+            "ZADD".to_owned(),
+            place.key(if way == "revive" { "dead" } else { "active" }),
+            "99999999999999".to_owned(),
+            id.clone(),
+        ],
+        vec!["HSET".to_owned(), place.key(format!("job:{id}")), "attempts".to_owned(), "1".to_owned()],
+    ];
+    for command in commands {
+        raw.command(&command).await;
+    }
+    lane.resume().await.unwrap();
+    ticket
 }
 
 /// Sets a rate, and uses it up.

@@ -1,10 +1,12 @@
 //! The worker against a real server, through the public interface alone.
 
 mod beat;
+mod cancel;
 mod claiming;
 mod control;
 mod declared;
 mod errand;
+mod events;
 mod hostile;
 mod idle;
 mod leases;
@@ -13,8 +15,10 @@ mod patience;
 mod poison;
 mod recurring;
 mod restart;
+mod results;
 mod retries;
 mod runtime;
 mod settling;
 mod shutdown;
 mod stats;
+mod stuck;

@@ -1,7 +1,7 @@
 //! Which leases are in hand, and when each has to be renewed. Nothing here does I/O.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -9,10 +9,10 @@ use std::{
 
 use tokio::{sync::Notify, time::Instant};
 
-use super::LeaseState;
+use super::{Delivery, LeaseState};
 use crate::{
     clock::later,
-    job::QueueName,
+    job::{JobId, QueueName},
     store::{Extended, Lease},
 };
 
@@ -33,6 +33,8 @@ pub(super) struct Held {
 #[derive(Default)]
 struct Leases {
     by_key: HashMap<u64, Entry>,
+    /// Runs that block their threads, and were written off.
+    stuck: HashSet<u64>,
     last_key: u64,
 }
 
@@ -42,6 +44,7 @@ pub(super) struct Entry {
     pub(super) queue: QueueName,
     pub(super) term: Duration,
     pub(super) state: Arc<LeaseState>,
+    pub(super) delivery: Delivery,
     /// When it is to be renewed next.
     due: Instant,
 }
@@ -51,6 +54,8 @@ pub(super) struct Entry {
 pub(super) struct Beat {
     pub(super) due: HashMap<QueueName, Vec<(u64, Entry)>>,
     pub(super) next: Option<Instant>,
+    /// Runs that are past their timeout and can't be dropped: their jobs are to be failed.
+    pub(super) stuck: Vec<Entry>,
 }
 
 /// A lease that is renewed until this is dropped.
@@ -63,7 +68,9 @@ pub(super) struct Kept {
 impl Drop for Kept {
     fn drop(&mut self) {
         if let Some(held) = self.held.upgrade() {
-            held.leases().by_key.remove(&self.key);
+            let mut leases = held.leases();
+            leases.by_key.remove(&self.key);
+            leases.stuck.remove(&self.key);
         }
     }
 }
@@ -80,7 +87,9 @@ impl Held {
     }
 
     /// Keeps a lease until the answer is dropped.
-    pub(super) fn keep(self: &Arc<Self>, queue: QueueName, term: Duration, state: Arc<LeaseState>) -> Kept {
+    pub(super) fn keep(self: &Arc<Self>, delivery: Delivery) -> Kept {
+        let (queue, term) = (delivery.queue().clone(), delivery.context().lease());
+        let state = Arc::clone(delivery.lease_state());
         let now = Instant::now();
         // A job whose type wants another lease than the one it was claimed under gets it at once.
         let differs = state.until().saturating_duration_since(now).abs_diff(term) > beat(term);
@@ -89,7 +98,7 @@ impl Held {
         leases.last_key += 1;
         let key = leases.last_key;
         let hurry = leases.by_key.values().all(|other| due < other.due);
-        leases.by_key.insert(key, Entry { queue, term, state, due });
+        leases.by_key.insert(key, Entry { queue, term, state, delivery, due });
         drop(leases);
         if hurry {
             self.hurry.notify_one();
@@ -101,6 +110,9 @@ impl Held {
     pub(super) fn beat(&self, now: Instant) -> Beat {
         let mut leases = self.leases();
         let lost: Vec<_> = leases.by_key.extract_if(|_, entry| entry.state.until() <= now).collect();
+        let is_stuck = |entry: &Entry| entry.state.overdue().is_some_and(|end| end <= now);
+        let (keys, stuck): (Vec<_>, Vec<_>) = leases.by_key.extract_if(|_, entry| is_stuck(entry)).unzip();
+        leases.stuck.extend(keys);
         let mut due: HashMap<QueueName, Vec<(u64, Entry)>> = HashMap::new();
         if leases.by_key.values().any(|entry| entry.due <= now) {
             for (key, entry) in &mut leases.by_key {
@@ -112,11 +124,15 @@ impl Held {
                 }
             }
         }
-        let next = leases.by_key.values().map(|entry| entry.due.min(entry.state.until())).min();
+        let next = leases.by_key.values().map(|entry| {
+            let look = entry.due.min(entry.state.until());
+            entry.state.overdue().map_or(look, |end| look.min(end))
+        });
+        let next = next.min();
         drop(leases);
         // Not under the lock: who is woken may drop what it kept.
         lost.iter().for_each(|(_, entry)| entry.state.lose());
-        Beat { due, next }
+        Beat { due, next, stuck }
     }
 
     /// Takes the server's answers to a call that was sent at `sent`.
@@ -127,6 +143,10 @@ impl Held {
                 Extended::Lost => {
                     self.leases().by_key.remove(key);
                     entry.state.lose();
+                }
+                Extended::Cancelled => {
+                    self.leases().by_key.remove(key);
+                    entry.state.cancelled().cancel();
                 }
             }
         }
@@ -144,6 +164,27 @@ impl Held {
         }
         drop(leases);
         self.hurry.notify_one();
+    }
+
+    /// Has a job's lease renewed now, if it is in hand here: somebody may have cancelled the job, and the answer says so.
+    /// `None` for all of the queue.
+    pub(super) fn ask_now(&self, queue: &QueueName, id: Option<JobId>) {
+        let now = Instant::now();
+        let mut asked = false;
+        for entry in self.leases().by_key.values_mut() {
+            if entry.queue == *queue && id.is_none_or(|id| id == entry.state.lease().id()) {
+                entry.due = now;
+                asked = true;
+            }
+        }
+        if asked {
+            self.hurry.notify_one();
+        }
+    }
+
+    /// How many runs block their threads, although their jobs were written off.
+    pub(super) fn stuck(&self) -> usize {
+        self.leases().stuck.len()
     }
 
     /// The jobs in hand.

@@ -1,4 +1,8 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -10,7 +14,7 @@ use super::{
 };
 use crate::{
     client::Client,
-    job::QueueName,
+    job::{JobId, QueueName},
     store::{ConnectError, Connection, Lease, Settings},
 };
 
@@ -94,13 +98,32 @@ impl LeaseKeeper {
 
     /// Keeps a delivery's lease until the answer is dropped.
     pub(super) fn keep(&self, delivery: &Delivery) -> Kept {
-        let state = Arc::clone(delivery.lease_state());
-        self.held.keep(delivery.queue().clone(), delivery.context().lease(), state)
+        self.held.keep(delivery.clone())
+    }
+
+    /// Asks the server now whether this job, or any of the queue, is still to run.
+    pub(crate) fn ask_now(&self, queue: &QueueName, id: Option<JobId>) {
+        self.held.ask_now(queue, id);
+    }
+
+    /// Knows how many runs block their threads past their timeout, for as long as there is a keeper.
+    pub(crate) fn stuck(&self) -> Stuck {
+        Stuck(Arc::downgrade(&self.held))
     }
 
     /// The jobs in hand.
     pub(crate) fn in_hand(&self) -> Vec<(QueueName, Lease)> {
         self.held.in_hand()
+    }
+}
+
+/// How many runs block their threads past their timeout. It keeps nothing alive.
+#[derive(Clone, Debug)]
+pub(crate) struct Stuck(Weak<Held>);
+
+impl Stuck {
+    pub(crate) fn count(&self) -> usize {
+        self.0.upgrade().map_or(0, |held| held.stuck())
     }
 }
 

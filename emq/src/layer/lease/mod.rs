@@ -15,7 +15,10 @@ use tower::{Layer, Service};
 
 use self::held::Kept;
 pub use self::keeper::LeaseKeeper;
-pub(crate) use self::state::LeaseState;
+pub(crate) use self::{
+    keeper::Stuck,
+    state::{Due, LeaseState},
+};
 use super::{Delivery, Ended};
 
 /// Keeps the lease of a job alive while anything below runs. When it is lost, what runs below is dropped and nothing is

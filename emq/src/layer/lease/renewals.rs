@@ -1,15 +1,22 @@
 //! The loop that renews the leases in hand.
 
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::held::{Entry, Held};
 use crate::{
-    job::QueueName,
-    store::{CallError, Connection, Extend, Extended, MAX_BATCH, Store},
+    job::{JobError, QueueName},
+    layer::{Delivery, Elapsed, Outcome, retry::outcome_of_failure, settle::write},
+    store::{CallError, Connection, Extend, Extended, MAX_BATCH, Settled, Store},
 };
+
+/// The pause between two tries to fail a job.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// What asks the server for more time.
 pub(super) trait Renew: Clone + Send + 'static {
@@ -19,6 +26,13 @@ pub(super) trait Renew: Clone + Send + 'static {
         queue: QueueName,
         leases: Vec<Extend>,
     ) -> impl Future<Output = Result<Vec<Extended>, CallError>> + Send + 'static;
+
+    /// Fails the job of a run that can't be dropped.
+    fn fail(
+        &self,
+        delivery: Delivery,
+        outcome: Outcome,
+    ) -> impl Future<Output = Result<Settled, CallError>> + Send + 'static;
 }
 
 impl Renew for Arc<Connection> {
@@ -30,6 +44,15 @@ impl Renew for Arc<Connection> {
         let store = Store::new(Arc::clone(self), queue);
         async move { store.extend(&leases).await }
     }
+
+    fn fail(
+        &self,
+        delivery: Delivery,
+        outcome: Outcome,
+    ) -> impl Future<Output = Result<Settled, CallError>> + Send + 'static {
+        let store = Store::new(Arc::clone(self), delivery.queue().clone());
+        async move { write(&store, &delivery, &outcome, |done| store.complete(done)).await }
+    }
 }
 
 /// Renews what is held until it is told to stop.
@@ -40,6 +63,9 @@ pub(super) async fn renewals(held: Arc<Held>, server: impl Renew, stop: Cancella
             for batch in entries.chunks(MAX_BATCH) {
                 tokio::spawn(renew(server.clone(), queue.clone(), batch.to_vec(), Arc::downgrade(&held)));
             }
+        }
+        for entry in beat.stuck {
+            tokio::spawn(write_off(server.clone(), entry));
         }
         tokio::select! {
             () = stop.cancelled() => return,
@@ -53,6 +79,30 @@ async fn sleep_or_forever(until: Option<Instant>) {
     match until {
         Some(until) => sleep_until(until).await,
         None => std::future::pending().await,
+    }
+}
+
+/// Fails the job of a run that blocks its thread past its timeout. Its token is used up by that, so whatever the run decides
+/// in the end is refused.
+async fn write_off(server: impl Renew, entry: Entry) {
+    let Entry { delivery, state, .. } = entry;
+    let after = delivery.options().timeout.unwrap_or_default();
+    delivery.cancel().cancel();
+    let outcome = outcome_of_failure(&delivery, JobError::new(Elapsed::new(after)));
+    loop {
+        match server.fail(delivery.clone(), outcome.clone()).await {
+            Ok(settled) => {
+                let (queue, id) = (delivery.queue(), delivery.id());
+                tracing::error!(%queue, %id, ?settled, "the job blocks its thread past its timeout of {after:?}; it was failed");
+                return;
+            }
+            // Else its lease runs out, which comes to the same but for the reason.
+            Err(error) if Instant::now() + PAUSE >= state.until() => {
+                tracing::error!(%error, id = %delivery.id(), "the job blocks its thread, and can't be failed");
+                return;
+            }
+            Err(_) => sleep(PAUSE).await,
+        }
     }
 }
 

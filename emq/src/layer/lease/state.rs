@@ -1,5 +1,5 @@
 use std::sync::{
-    Mutex, PoisonError,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -8,18 +8,28 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::Lease;
 
-/// What is known in this process about one lease: until when it surely lasts, and whether it was lost.
+/// What is known in this process about one lease: until when it surely lasts, whether it was lost, and whether somebody has
+/// cancelled the job.
 #[derive(Debug)]
 pub(crate) struct LeaseState {
     lease: Lease,
     until: Mutex<Instant>,
     lost: CancellationToken,
+    cancelled: CancellationToken,
+    overdue: Mutex<Option<Instant>>,
     settling: AtomicBool,
 }
 
 impl LeaseState {
     pub(crate) fn new(lease: Lease, until: Instant) -> Self {
-        Self { lease, until: Mutex::new(until), lost: CancellationToken::new(), settling: AtomicBool::new(false) }
+        Self {
+            lease,
+            until: Mutex::new(until),
+            lost: CancellationToken::new(),
+            cancelled: CancellationToken::new(),
+            overdue: Mutex::new(None),
+            settling: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn lease(&self) -> Lease {
@@ -48,6 +58,22 @@ impl LeaseState {
         &self.lost
     }
 
+    /// Cancelled when somebody has cancelled the job.
+    pub(crate) fn cancelled(&self) -> &CancellationToken {
+        &self.cancelled
+    }
+
+    /// When the run is past its timeout for so long that it can't be dropped: it blocks its thread.
+    pub(super) fn overdue(&self) -> Option<Instant> {
+        *self.overdue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says by when the run has to be over, until the answer is dropped.
+    pub(crate) fn due(self: &Arc<Self>, end: Instant) -> Due {
+        *self.overdue.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        Due(Arc::clone(self))
+    }
+
     /// From now on the fence decides whether the job was still ours: a renewal that is refused may only have come after
     /// our own settling, and a settling that is under way when the lease runs out may have been carried out.
     pub(crate) fn settling(&self) {
@@ -59,5 +85,15 @@ impl LeaseState {
         if !self.settling.load(Ordering::Acquire) {
             self.lost.cancel();
         }
+    }
+}
+
+/// A run that has to be over at some time.
+#[derive(Debug)]
+pub(crate) struct Due(Arc<LeaseState>);
+
+impl Drop for Due {
+    fn drop(&mut self) {
+        *self.0.overdue.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

@@ -90,6 +90,12 @@ where
     }
 }
 
+/// What becomes of a job whose run ended with this error, in a place where there is no run to be asked.
+pub(super) fn outcome_of_failure(delivery: &Delivery, error: JobError) -> Outcome {
+    let decided = Attempt::of(delivery).decide(Err(error), rand::random());
+    decided.unwrap_or_else(|declined| Outcome::Dead { error: declined.into_text() })
+}
+
 pin_project! {
     /// The response of a [`Retry`].
     #[derive(Debug)]

@@ -12,7 +12,7 @@ const UNBOUNDED: [&str; 12] =
 const COMPOSED: [&str; 1] = ["exchange"];
 
 /// Scripts that only look.
-const READERS: [&str; 6] = ["counts", "get", "lane", "list", "list_lanes", "state"];
+const READERS: [&str; 7] = ["counts", "get", "lane", "list", "list_lanes", "logs", "state"];
 
 /// Scripts that change what a queue or a lane may do, and move no job.
 const SETTERS: [&str; 3] = ["pause", "resume", "tune"];
@@ -172,13 +172,16 @@ fn lane_keys() -> BTreeSet<String> {
     for (_, code) in codes() {
         for rest in code.split("root .. '").skip(1) {
             let (part, rest) = rest.split_once('\'').expect("a literal ends");
-            let tail = rest.strip_prefix(" .. lane .. '").and_then(|tail| tail.split_once('\'')).map(|(tail, _)| tail);
-            let name = match part {
-                "job:" | "merged:" => "<id>".to_owned(),
-                "de:" | "next:" => "<key>".to_owned(),
-                _ => tail.map_or(String::new(), |tail| format!("<group>{tail}")),
+            let name = [(" .. lane", "<group>"), (" .. id", "<id>")].into_iter();
+            let named = name.filter_map(|(name, shown)| Some((shown, rest.strip_prefix(name)?))).next();
+            let of_part = match part {
+                "de:" | "next:" => "<key>",
+                "job:" | "merged:" => "<id>",
+                _ => "",
             };
-            keys.insert(format!("emq:{{q}}:{part}{name}"));
+            let (shown, rest) = named.unwrap_or((of_part, rest));
+            let tail = rest.strip_prefix(" .. '").and_then(|tail| tail.split_once('\'')).map_or("", |(tail, _)| tail);
+            keys.insert(format!("emq:{{q}}:{part}{shown}{tail}"));
         }
     }
     keys.remove("emq:{q}:meta");
@@ -206,6 +209,7 @@ fn the_access_list_in_the_document_names_every_command() {
     needed.insert(wait);
     assert!(text.contains(&format!("`+{waitaof}`")));
     // What the client library itself sends.
-    needed.extend(["eval", "evalsha", "hello", "auth", "ping", "client"].map(str::to_owned));
+    needed
+        .extend(["eval", "evalsha", "hello", "auth", "ping", "client", "subscribe", "unsubscribe"].map(str::to_owned));
     assert_eq!(allowed, needed);
 }

@@ -41,6 +41,7 @@ impl Model {
             behind: None,
             due: None,
             priority: spec.priority,
+            priority_is_written: false,
             max_attempts: spec.max_attempts,
             header: spec.header,
             lane: spec.lane,
@@ -51,6 +52,7 @@ impl Model {
             last_error: None,
             worker: None,
             reaped: None,
+            cancel: false,
             settled: None,
         }
     }

@@ -95,8 +95,13 @@ impl Model {
         let mut extended = Vec::new();
         for right in rights {
             let held = self.holds_a_lease(*right);
-            extended.push(if held { Extended::Renewed } else { Extended::Lost });
-            if let (true, Some(job)) = (held, self.jobs.get_mut(&right.slot)) {
+            let cancel = self.jobs.get(&right.slot).is_some_and(|job| job.cancel);
+            extended.push(match (held, cancel) {
+                (true, false) => Extended::Renewed,
+                (true, true) => Extended::Cancelled,
+                (false, _) => Extended::Lost,
+            });
+            if let (true, Some(job)) = (held && !cancel, self.jobs.get_mut(&right.slot)) {
                 job.place = Place::Active { until };
             }
         }

@@ -2,7 +2,7 @@
 
 use emq::JobState;
 
-use super::{HEADER, Job, Model, Moment, NAME, Place};
+use super::{Ended, HEADER, Job, Model, Moment, NAME, Place};
 use crate::answer::{Answer, Record};
 use crate::verb::{Shelf, Slot};
 
@@ -69,11 +69,14 @@ impl Model {
             };
             return Answer::Looked(Some(state), Some(Box::new(record)));
         }
-        if !self.done.contains_key(&slot) {
-            return Answer::Looked(None, None);
-        }
+        let Some(finished) = self.done.get(&slot) else { return Answer::Looked(None, None) };
+        let state = match finished.how {
+            Ended::Done(_) => JobState::Finished,
+            Ended::Removed => JobState::Removed,
+            Ended::Cancelled => JobState::Cancelled,
+        };
         let record = Record {
-            state: JobState::Finished,
+            state,
             name: None,
             payload: String::new(),
             attempts: 0,
@@ -88,7 +91,7 @@ impl Model {
             lane: None,
             result: self.results.get(&slot).map(|(result, _)| result.to_string()),
         };
-        Answer::Looked(Some(JobState::Finished), Some(Box::new(record)))
+        Answer::Looked(Some(state), Some(Box::new(record)))
     }
 
     pub(super) fn list(&self, shelf: Shelf, offset: u64, count: usize) -> Answer {

@@ -2,11 +2,11 @@
 
 use emq::Settled;
 
-use super::{Finished, Model, Place};
+use super::{Ended, Finished, Model, Place};
 use crate::verb::{Right, Settling};
 
 /// How many tokens a completion marker can tell apart.
-const MARKS: u64 = 1023;
+const MARKS: u64 = 1022;
 
 /// A finished job is remembered for a minute at least.
 const LEAST_RETENTION: i64 = 60_000;
@@ -15,8 +15,9 @@ impl Model {
     pub(super) fn complete(&mut self, right: Right, retention: i64, result: Option<u8>) -> Settled {
         let Right { slot, token } = right;
         if !self.jobs.contains_key(&slot) {
-            return match self.done.get(&slot) {
-                Some(Finished { token: Some(by), .. }) if by % MARKS == token % MARKS => Settled::Repeated,
+            return match self.done.get(&slot).map(|finished| finished.how) {
+                Some(Ended::Done(by)) if by % MARKS == token % MARKS => Settled::Repeated,
+                Some(Ended::Cancelled) => Settled::Cancelled,
                 Some(_) => Settled::Stale,
                 None => Settled::Gone,
             };
@@ -28,7 +29,7 @@ impl Model {
         let done = Place::Dead { since: self.now() };
         self.take_out(slot, done);
         self.end_key(slot);
-        self.forget(slot, Some(Finished { until: self.after(retention), token: Some(token) }));
+        self.forget(slot, Some(Finished { until: self.after(retention), how: Ended::Done(token) }));
         if let Some(result) = result {
             self.results.insert(slot, (result, self.after(retention)));
         }
@@ -45,12 +46,25 @@ impl Model {
             Settling::Snooze { .. } => format!("snooze {token}"),
             Settling::Hold { .. } => format!("hold {token}"),
             Settling::Release => format!("release {token}"),
+            // Of the row there is nothing left.
+            Settling::Cancel => String::new(),
         };
         let holds = self.holds(right);
-        let Some(job) = self.jobs.get_mut(&slot) else { return Settled::Gone };
+        let cancelled = self.done.get(&slot).is_some_and(|finished| finished.how == Ended::Cancelled);
+        let Some(job) = self.jobs.get_mut(&slot) else {
+            return match (cancelled, how) {
+                (true, Settling::Cancel) => Settled::Repeated,
+                (true, _) => Settled::Cancelled,
+                (false, _) => Settled::Gone,
+            };
+        };
         if !holds {
             let repeated = job.attempts == token && job.settled.as_ref() == Some(&settled);
             return if repeated { Settled::Repeated } else { Settled::Stale };
+        }
+        if job.cancel || how == Settling::Cancel {
+            self.end_as_cancelled(slot);
+            return if how == Settling::Cancel { Settled::Accepted } else { Settled::Cancelled };
         }
         job.settled = Some(settled);
         job.worker = None;
@@ -64,12 +78,19 @@ impl Model {
         self.take_out(slot, Place::Scheduled { due });
         match how {
             Settling::Retry { delay, .. } | Settling::Snooze { delay } => self.put_scheduled(slot, self.after(delay)),
+            Settling::Cancel => {}
             Settling::Bury { .. } => self.put_dead(slot),
             Settling::Hold { delay } => {
                 self.hold_back(lane, self.after(delay));
                 self.put_waiting(slot);
             }
             Settling::Release => self.put_waiting(slot),
+        }
+        match how {
+            Settling::Retry { .. } => self.events.push(("retried", slot)),
+            Settling::Snooze { .. } => self.events.push(("snoozed", slot)),
+            Settling::Hold { .. } | Settling::Release => self.events.push(("released", slot)),
+            Settling::Bury { .. } | Settling::Cancel => {}
         }
         Settled::Accepted
     }

@@ -1,10 +1,10 @@
 //! What the beat and operators do.
 
-use emq::{Reassigned, Removed, Revived};
+use emq::{Cancelled, Reassigned, Removed, Revived, Updated};
 
-use super::{Finished, Model, Moment, Place};
+use super::{Ended, Finished, Model, Moment, Place};
 use crate::answer::Answer;
-use crate::verb::{HOUR, Lane, Slot};
+use crate::verb::{HOUR, Lane, Slot, When};
 
 /// For how long the id of a deleted job stays taken, and for how long a silent worker's last claim is kept.
 const KEPT: i64 = HOUR;
@@ -25,9 +25,14 @@ impl Model {
     pub(super) fn reap(&mut self, max_stalled: Option<u32>) -> Answer {
         let now = self.now();
         let expired: Vec<(Moment, Slot)> = self.active().into_iter().filter(|(until, _)| *until <= now).collect();
-        let (mut recovered, mut dead) = (Vec::new(), Vec::new());
+        let (mut recovered, mut dead, mut cancelled) = (Vec::new(), Vec::new(), Vec::new());
         for (_, slot) in expired {
             let Some(job) = self.jobs.get_mut(&slot) else { continue };
+            if job.cancel {
+                self.end_as_cancelled(slot);
+                cancelled.push(slot);
+                continue;
+            }
             job.stalled += 1;
             job.worker = None;
             job.settled = None;
@@ -47,7 +52,7 @@ impl Model {
                 recovered.push(slot);
             }
         }
-        Answer::Reaped { recovered, dead }
+        Answer::Reaped { recovered, dead, cancelled }
     }
 
     pub(super) fn revive(&mut self, slot: Slot) -> Revived {
@@ -61,6 +66,7 @@ impl Model {
         job.expires = None;
         self.take_key_again(slot);
         self.put_waiting(slot);
+        self.events.push(("revived", slot));
         Revived::Revived
     }
 
@@ -80,6 +86,73 @@ impl Model {
         self.free_key(slot);
         let was_claimed = self.jobs.get(&slot).is_some_and(|job| job.attempts > 0);
         self.forget(slot, was_claimed.then(|| self.deleted()));
+        self.events.push(("removed", slot));
+    }
+
+    pub(super) fn cancel(&mut self, slot: Slot) -> Cancelled {
+        let Some(job) = self.jobs.get_mut(&slot) else {
+            let before = self.done.get(&slot).is_some_and(|finished| finished.how == Ended::Cancelled);
+            return if before { Cancelled::AtOnce } else { Cancelled::Gone };
+        };
+        if matches!(job.place, Place::Active { .. }) {
+            job.cancel = true;
+            return Cancelled::Asked;
+        }
+        self.end_as_cancelled(slot);
+        Cancelled::AtOnce
+    }
+
+    /// Whatever it was, it never runs again.
+    pub(super) fn end_as_cancelled(&mut self, slot: Slot) {
+        self.take_out(slot, Place::Dead { since: self.now() });
+        self.free_key(slot);
+        self.forget(slot, Some(Finished { until: self.after(KEPT), how: Ended::Cancelled }));
+        self.events.push(("cancelled", slot));
+    }
+
+    pub(super) fn update(
+        &mut self,
+        slot: Slot,
+        payload: Option<u8>,
+        priority: Option<i32>,
+        when: Option<When>,
+    ) -> Updated {
+        let Some(job) = self.jobs.get_mut(&slot) else { return Updated::Gone };
+        let due = match job.place {
+            Place::Active { .. } => return Updated::Active,
+            Place::Dead { .. } => return Updated::Dead,
+            Place::Scheduled { due } => Some(due),
+            Place::Parked { .. } => job.due,
+            Place::Pending => None,
+        };
+        if let Some(payload) = payload {
+            job.payload = payload;
+            // Who had lost the job hasn't seen that, and can't complete it any more.
+            job.reaped = None;
+        }
+        let is_parked = matches!(job.place, Place::Parked { .. });
+        if let Some(priority) = priority {
+            job.priority = priority;
+            job.priority_is_written = true;
+        }
+        let now = self.now();
+        let due = match when {
+            None => due,
+            Some(When::Now) => None,
+            Some(When::After(wait) | When::At(wait)) => Some(self.after(wait)),
+        };
+        if is_parked {
+            if let Some(job) = self.jobs.get_mut(&slot) {
+                job.due = due.filter(|due| *due > now);
+            }
+            return Updated::Updated;
+        }
+        self.take_out(slot, Place::Scheduled { due: now });
+        match due.filter(|due| due.at > now.at) {
+            Some(due) => self.put_scheduled(slot, due),
+            None => self.put_waiting(slot),
+        }
+        Updated::Updated
     }
 
     pub(super) fn reassign(&mut self, slot: Slot, lane: Option<Lane>) -> Reassigned {
@@ -133,6 +206,6 @@ impl Model {
     }
 
     fn deleted(&self) -> Finished {
-        Finished { until: self.after(KEPT), token: None }
+        Finished { until: self.after(KEPT), how: Ended::Removed }
     }
 }

@@ -4,12 +4,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{advance, sleep};
+use tokio::time::{Instant, advance, sleep};
 
 use super::{SECOND, Server, away, delivery, delivery_wanting};
 use crate::{
     job::JobOptions,
-    layer::{Delivery, lease::held::Kept},
+    layer::{Delivery, Outcome, lease::held::Kept},
     store::Extended,
     testing,
 };
@@ -263,4 +263,37 @@ async fn who_is_told_of_a_loss_may_let_go_of_leases_there_and_then() {
         assert!(is_lost(&delivery));
         assert!(keeper.in_hand().is_empty());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_past_its_time_and_cant_be_dropped_is_failed_and_its_lease_not_renewed() {
+    let server = Server::that_renews();
+    let keeper = server.keeper();
+    let options = JobOptions::new().timeout(5 * SECOND);
+    let (blocked, other) = (testing::delivery_with("any", options), delivery());
+    let (kept, _other) = (keeper.keep(&blocked), keeper.keep(&other));
+    let due = blocked.lease_state().due(Instant::now() + 12 * SECOND);
+    sleep(35 * SECOND).await;
+    assert_eq!(server.calls().iter().map(|call| call.jobs).collect::<Vec<_>>(), [2, 1, 1]);
+    let failed = server.failed.lock().unwrap().clone();
+    assert!(matches!(failed.as_slice(), [(id, Outcome::Retry { .. })] if *id == blocked.id()), "{failed:?}");
+    assert_eq!((keeper.stuck().count(), blocked.context().is_cancelled(), is_lost(&blocked)), (1, true, false));
+    // It returns.
+    drop((due, kept));
+    assert_eq!(keeper.stuck().count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_somebody_has_cancelled_is_told_so_and_its_lease_not_renewed() {
+    let server = Server::new(|call, _| std::future::ready(Ok(vec![Extended::Cancelled; call.jobs])));
+    let (keeper, delivery) = (server.keeper(), delivery());
+    let _kept = keeper.keep(&delivery);
+    sleep(SECOND).await;
+    assert!(!delivery.lease_state().cancelled().is_cancelled());
+    // Somebody has said so.
+    keeper.ask_now(delivery.queue(), Some(delivery.id()));
+    sleep(SECOND).await;
+    assert!(delivery.lease_state().cancelled().is_cancelled() && !is_lost(&delivery));
+    sleep(60 * SECOND).await;
+    assert_eq!(server.seconds(), [1]);
 }

@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use super::{LeaseKeeper, renewals::Renew};
 use crate::{
-    job::{JobOptions, QueueName},
-    layer::Delivery,
-    store::{CallError, Extend, Extended},
+    job::{JobId, JobOptions, QueueName},
+    layer::{Delivery, Outcome},
+    store::{CallError, Extend, Extended, Settled},
     testing,
 };
 
@@ -37,6 +37,7 @@ struct Call {
 struct Server {
     start: Instant,
     calls: Arc<Mutex<Vec<Call>>>,
+    failed: Arc<Mutex<Vec<(JobId, Outcome)>>>,
     answer: Answer,
 }
 
@@ -48,7 +49,7 @@ impl Server {
         answer: impl Fn(&Call, usize) -> F + Send + Sync + 'static,
     ) -> Self {
         let answer = Arc::new(move |call: &Call, n| Box::pin(answer(call, n)) as BoxFuture<'static, _>);
-        Self { start: Instant::now(), calls: Arc::default(), answer }
+        Self { start: Instant::now(), calls: Arc::default(), failed: Arc::default(), answer }
     }
 
     fn that_renews() -> Self {
@@ -84,6 +85,15 @@ impl Renew for Server {
         let before = calls.len();
         calls.push(call.clone());
         (self.answer)(&call, before)
+    }
+
+    fn fail(
+        &self,
+        delivery: Delivery,
+        outcome: Outcome,
+    ) -> impl Future<Output = Result<Settled, CallError>> + Send + 'static {
+        self.failed.lock().unwrap().push((delivery.id(), outcome));
+        std::future::ready(Ok(Settled::Accepted))
     }
 }
 

@@ -1,0 +1,63 @@
+use std::time::{Duration, Instant};
+
+use emq::{Draft, Extended, PurgeError};
+
+use crate::scene::{LEASE, MINUTE, Work, scene};
+
+#[tokio::test]
+async fn everything_of_a_queue_goes_and_nothing_else() {
+    let mut scene = scene("obliterate").await;
+    let mut other = crate::scene::scene("other").await;
+    other.enqueue().await;
+    let queue = scene.queue.clone();
+    scene.dead().await;
+    let done = scene.claimed().await;
+    queue.complete(&done, emq::Completion::of(&1).unwrap()).await.unwrap();
+    queue.enqueue_many((0..2_500).map(|n| Draft::of(Work { n }).group(format!("lane-{}", n % 7)))).await.unwrap();
+    queue.enqueue_many((0..1_200).map(|n| Draft::of(Work { n }).delay(MINUTE))).await.unwrap();
+    queue.enqueue(Work { n: 0 }).unique("k").await.unwrap();
+    queue.lane("lane-1").unwrap().set_weight(3).await.unwrap();
+    queue.lane("lane-2").unwrap().pause().await.unwrap();
+    let held = scene.claimer().claim(2).await.unwrap().jobs.remove(0).lease;
+
+    let error = queue.obliterate().all().await.unwrap_err();
+    assert!(matches!(error, PurgeError::Active), "{error}");
+    assert!(!queue.counts().await.unwrap().paused, "what is refused has written nothing");
+    let mut purge = queue.obliterate().force();
+    let mut slices = 0;
+    while let Some(slice) = purge.next().await.unwrap() {
+        assert!(slice.removed <= 1_000);
+        slices += 1;
+    }
+    assert!(slices >= 4, "{slices}");
+    assert!(scene.dump().await.is_empty(), "{:?}", scene.dump().await.lines());
+    assert_eq!(queue.extend(&[held], LEASE).await.unwrap(), [Extended::Lost]);
+    assert_eq!(other.queue.counts().await.unwrap().pending, 1);
+    // And it can be used again.
+    scene.claimed().await;
+}
+
+/// Not a promise of a time, but of the order of it: at a million jobs the same.
+#[tokio::test]
+#[ignore = "a minute; `cargo test -p emq-tests --test scripts -- --ignored million`"]
+async fn each_slice_is_short_at_a_million_jobs() {
+    let scene = scene("million").await;
+    let queue = scene.queue.clone();
+    for _ in 0..20 {
+        queue.enqueue_many((0..50_000).map(|n| Work { n })).await.unwrap();
+    }
+    for mut purge in [queue.drain(), queue.obliterate()] {
+        let mut longest = Duration::ZERO;
+        loop {
+            let before = Instant::now();
+            let slice = purge.next().await.unwrap();
+            longest = longest.max(before.elapsed());
+            match slice {
+                Some(slice) if slice.total < 500_000 => {}
+                _ => break,
+            }
+        }
+        println!("the longest slice took {longest:?}");
+        assert!(longest < Duration::from_millis(50), "{longest:?}");
+    }
+}
