@@ -9,6 +9,7 @@ mod guard;
 mod port;
 mod resp;
 
+pub mod clock;
 pub mod dump;
 pub mod process;
 pub mod proxy;
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::OnceCell;
 
+pub use clock::Clock;
 pub use dump::Dump;
 pub use process::{Child, child, event, in_role};
 pub use proxy::Proxy;

@@ -12,7 +12,7 @@ mod link;
 use std::fmt;
 use std::io;
 use std::net;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -20,11 +20,15 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::port;
 use fault::{Fate, Hole, Rule, Weather};
 
 pub use fault::{Command, When, any, named};
+
+/// Long enough for a busy machine, short enough to end a test that waits for nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running proxy; dropping it closes its connections.
 ///
@@ -38,7 +42,7 @@ pub struct Proxy {
 
 /// What the proxy and its connections share.
 struct Shared {
-    upstream: u16,
+    upstream: AtomicU16,
     rules: Mutex<Vec<Rule>>,
     weather: watch::Sender<Weather>,
     cuts: watch::Sender<u64>,
@@ -55,7 +59,7 @@ impl Proxy {
     pub fn start(upstream: u16) -> Self {
         let (port, listener) = port::listen();
         let shared = Arc::new(Shared {
-            upstream,
+            upstream: AtomicU16::new(upstream),
             rules: Mutex::default(),
             weather: watch::Sender::default(),
             cuts: watch::Sender::default(),
@@ -131,6 +135,11 @@ impl Proxy {
         self.change(|weather| weather.refuse = true);
     }
 
+    /// Leads new connections to another port. Those that are open stay where they are.
+    pub fn redirect(&self, upstream: u16) {
+        self.shared.upstream.store(upstream, Ordering::SeqCst);
+    }
+
     /// Closes all connections.
     pub fn sever(&self) {
         self.change(|weather| weather.severed += 1);
@@ -150,9 +159,14 @@ impl Proxy {
     }
 
     /// Waits until a rule has struck so many requests.
+    ///
+    /// # Panics
+    ///
+    /// If it takes too long.
     pub async fn wait_cuts(&self, count: u64) {
         let mut cuts = self.shared.cuts.subscribe();
-        let reached = cuts.wait_for(|cuts| *cuts >= count).await;
+        let reached = timeout(PATIENCE, cuts.wait_for(|cuts| *cuts >= count)).await;
+        let reached = reached.unwrap_or_else(|_| panic!("{count} cuts in {PATIENCE:?}: there were {}", self.cuts()));
         reached.expect("the proxy lives");
     }
 
@@ -189,7 +203,7 @@ impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxy")
             .field("port", &self.port)
-            .field("upstream", &self.shared.upstream)
+            .field("upstream", &self.shared.upstream.load(Ordering::SeqCst))
             .field("weather", &*self.shared.weather.borrow())
             .field("cuts", &self.cuts())
             .finish_non_exhaustive()

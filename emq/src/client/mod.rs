@@ -85,8 +85,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] if the URL can't be used, the server can't be reached, refuses the user, is too old, or holds
-    /// keys of another wire version.
+    /// [`ConnectError`] if the URL can't be used, the server can't be reached, takes no more connections, refuses the
+    /// user, is busy or loading its data, is too old, or holds keys of another wire version.
     ///
     /// # Cancel safety
     ///

@@ -15,7 +15,7 @@ use super::{
     script::{Invocation, MAX_WAIT},
 };
 
-/// The wait before the first repeat; doubled for each further one.
+/// The wait before the first repeat, or up to half less; doubled for each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
 /// The longest wait between two repeats.
@@ -53,7 +53,9 @@ impl Connection {
                 return Err(error);
             }
             tracing::debug!(call = invocation.script.name, %error, "repeating");
-            tokio::time::sleep_until((now + pause).min(deadline)).await;
+            // By chance: calls that one cut has struck would else come again together, and be struck together.
+            let wait = pause.mul_f64(rand::random_range(0.5..=1.0));
+            tokio::time::sleep_until((now + wait).min(deadline)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -84,9 +86,11 @@ impl Connection {
         let command = CustomCommand::new_static(name, slot(key.as_bytes()), true);
         self.client().with_options(&options).custom(command, args).await.map_err(|error| {
             let error = classify(error);
-            // After a timeout of the client's own, later blocking calls on this connection would time out as well.
-            if matches!(error, CallError::Unknown { .. }) {
-                self.remake();
+            if error.is_of_a_replica() {
+                self.leave_replica();
+            } else if matches!(error, CallError::Unknown { .. }) && self.remake() {
+                // After a timeout of the client's own, later blocking calls on this connection would time out as well.
+                tracing::warn!(command = name, "the server doesn't answer; the connection is made anew");
             }
             error
         })

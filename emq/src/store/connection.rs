@@ -9,7 +9,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
@@ -24,11 +24,15 @@ use fred::{
         config::{Config, ReconnectPolicy, Server, ServerConfig, TcpConfig, UnresponsiveConfig},
     },
 };
+use futures_util::future::{FusedFuture as _, FutureExt as _};
 use socket2::TcpKeepalive;
-use tokio::sync::{
-    SemaphorePermit,
-    broadcast::{self, error::RecvError},
-    oneshot,
+use tokio::{
+    sync::{
+        SemaphorePermit,
+        broadcast::{self, error::RecvError},
+        oneshot,
+    },
+    time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -46,6 +50,12 @@ const MESSAGES: usize = 2_048;
 
 /// After how many timeouts in a row the connection is taken for mute and made anew.
 const TIMEOUTS_UNTIL_MUTE: u32 = 2;
+
+/// The shortest time between two connections made anew because the server is a replica.
+const BETWEEN_REPLICAS: Duration = Duration::from_secs(2);
+
+/// The pause before a check that the server refused is made again.
+const CHECK_PAUSE: Duration = Duration::from_millis(500);
 
 /// What a connection is made from.
 #[derive(Clone)]
@@ -189,7 +199,9 @@ struct Health {
     reconnects: AtomicU64,
     timeouts: AtomicU32,
     remaking: AtomicBool,
-    foreign: OnceLock<String>,
+    left_a_replica: Mutex<Option<Instant>>,
+    /// Why the server isn't to be used, since the last reconnect.
+    unfit: RwLock<Option<CallError>>,
 }
 
 impl fmt::Debug for Connection {
@@ -274,35 +286,51 @@ impl Connection {
         if self.is_closed() {
             return Err(CallError::Closed);
         }
-        match self.health.foreign.get() {
-            Some(found) => Err(CallError::ForeignVersion { found: found.clone() }),
+        match &*self.health.unfit.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.clone()),
             None => Ok(()),
         }
     }
 
-    /// The watchdog: makes the connection anew when calls time out one after the other.
+    /// The watchdog: makes the connection anew when calls time out one after the other, or the server is a replica.
     pub(super) fn observe<T>(&self, reply: &Result<T, CallError>) {
-        if !reply.as_ref().is_err_and(is_timeout) {
-            // A plain store would make every call write to one shared cache line.
-            if self.health.timeouts.load(Ordering::Relaxed) != 0 {
-                self.health.timeouts.store(0, Ordering::Relaxed);
+        if reply.as_ref().is_err_and(is_timeout) {
+            let timeouts = self.health.timeouts.fetch_add(1, Ordering::Relaxed) + 1;
+            if timeouts >= TIMEOUTS_UNTIL_MUTE && self.remake() {
+                tracing::warn!("the server doesn't answer; the connection is made anew");
             }
             return;
         }
-        if self.health.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= TIMEOUTS_UNTIL_MUTE {
-            self.remake();
+        // A plain store would make every call write to one shared cache line.
+        if self.health.timeouts.load(Ordering::Relaxed) != 0 {
+            self.health.timeouts.store(0, Ordering::Relaxed);
+        }
+        if reply.as_ref().is_err_and(CallError::is_of_a_replica) {
+            self.leave_replica();
         }
     }
 
-    /// Makes the connection anew, unless that is under way: hundreds of calls may time out at once.
+    /// A primary that becomes a replica keeps its connections. The name that it had may lead to the new primary by now.
+    pub(super) fn leave_replica(&self) {
+        let mut left = self.health.left_a_replica.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.is_none_or(|left| left.elapsed() >= BETWEEN_REPLICAS) {
+            *left = Some(Instant::now());
+            drop(left);
+            if self.remake() {
+                // Not louder: whose call it was is told.
+                tracing::debug!("the server is a replica; the connection is made anew");
+            }
+        }
+    }
+
+    /// Makes the connection anew, unless that is under way, which is `false`: hundreds of calls may time out at once.
     ///
     /// In a task of its own: fred carries it out when it has reconnected, and while the server is away that is a wait
     /// without end, which no call may share.
-    pub(super) fn remake(&self) {
+    pub(super) fn remake(&self) -> bool {
         if !self.client.is_connected() || self.health.remaking.swap(true, Ordering::Relaxed) {
-            return;
+            return false;
         }
-        tracing::warn!("the server doesn't answer; making the connection anew");
         let (client, health) = (self.client.clone(), Arc::clone(&self.health));
         let closed = self.closed.clone();
         tokio::spawn(async move {
@@ -311,6 +339,7 @@ impl Connection {
             health.timeouts.store(0, Ordering::Relaxed);
             health.remaking.store(false, Ordering::Relaxed);
         });
+        true
     }
 }
 
@@ -334,7 +363,7 @@ async fn init(client: Client) -> Result<AbortOnDropHandle<Result<(), FredError>>
     connected.map_err(|error| classify_connect(error, &server))
 }
 
-/// Counts reconnects, checks the wire's version after each, revives fred's router if it ends, and ends it with the
+/// Counts reconnects, checks the server after each, revives fred's router if it ends, and ends it with the
 /// connection: a client that is merely dropped lives on.
 async fn supervise(
     client: Client,
@@ -343,9 +372,11 @@ async fn supervise(
     health: Arc<Health>,
     closed: CancellationToken,
 ) {
+    let mut check = std::pin::pin!(futures_util::future::Fuse::terminated());
     loop {
         tokio::select! {
             () = closed.cancelled() => break,
+            () = &mut check, if !check.is_terminated() => {}
             event = reconnected.recv() => {
                 if matches!(event, Err(RecvError::Closed)) {
                     reconnected = client.reconnect_rx();
@@ -353,7 +384,8 @@ async fn supervise(
                     continue;
                 }
                 health.reconnects.fetch_add(1, Ordering::Relaxed);
-                recheck(&client, &health).await;
+                // Another one that is under way was about the connection before.
+                check.set(recheck(&client, &health).fuse());
             }
             _ = &mut handle => {
                 tracing::warn!("the connection's task ended; starting it again");
@@ -375,16 +407,27 @@ async fn supervise(
     handle.abort();
 }
 
-/// A server that was restarted empty, or replaced, may speak another wire now.
+/// A server that was restarted empty, or replaced, may speak another wire now, or be too old. One that is loading its
+/// data, or busy, is asked again until it says.
 async fn recheck(client: &Client, health: &Health) {
-    match server::check_version(client).await {
-        Err(CallError::ForeignVersion { found }) => {
-            tracing::error!(%found, "the server speaks another wire version now; this client stops using it");
-            let _ = health.foreign.set(found);
+    let unfit = loop {
+        match server::check_again(client).await {
+            Ok(()) => break None,
+            Err(error @ (CallError::ForeignVersion { .. } | CallError::TooOld { .. })) => {
+                tracing::error!(%error, "this client doesn't use the server until it is another");
+                break Some(error);
+            }
+            Err(error) if error.is_transient() => {
+                tracing::debug!(%error, "the server can't be checked yet");
+                tokio::time::sleep(CHECK_PAUSE).await;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the server can't be checked");
+                return;
+            }
         }
-        Err(error) => tracing::debug!(%error, "the wire version can't be checked"),
-        Ok(()) => {}
-    }
+    };
+    *health.unfit.write().unwrap_or_else(PoisonError::into_inner) = unfit;
 }
 
 #[cfg(all(test, not(any(feature = "tls-rustls", feature = "tls-native"))))]

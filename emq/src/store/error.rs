@@ -59,10 +59,17 @@ pub enum CallError {
         /// What came instead.
         detail: String,
     },
-    /// The server was taken over by a wire version that this client doesn't speak.
+    /// The server was taken over by a wire version that this client doesn't speak. It is used again once a reconnect meets
+    /// one that it does.
     #[error("the server's keys are of wire version {found:?}, and this client speaks echomq:3; upgrade the older side")]
     ForeignVersion {
         /// What stands in `{emq}:version`.
+        found: String,
+    },
+    /// The server was replaced by one that is older than emq needs.
+    #[error("the server is {found} now, and emq needs Redis 6.2 or Valkey 7.2 or later; upgrade it")]
+    TooOld {
+        /// Its name and version.
         found: String,
     },
     /// The client has been closed.
@@ -81,8 +88,13 @@ impl CallError {
         match self {
             Self::Unreachable { .. } | Self::Unknown { .. } => true,
             Self::Refused { code, .. } => TRANSIENT.contains(&code.as_str()),
-            Self::UnexpectedReply { .. } | Self::ForeignVersion { .. } | Self::Closed => false,
+            Self::UnexpectedReply { .. } | Self::ForeignVersion { .. } | Self::TooOld { .. } | Self::Closed => false,
         }
+    }
+
+    /// Whether the server refuses what only a primary takes: this one is a replica, or has become one.
+    pub(super) fn is_of_a_replica(&self) -> bool {
+        self.is_code("READONLY") || self.is_code("MASTERDOWN")
     }
 
     /// Whether the server itself said this word first.
@@ -102,6 +114,10 @@ fn hint(code: &str) -> &'static str {
         "NOPERM" => "; the user needs EVAL, EVALSHA and the commands in docs/keys.md on the keys emq:* and {emq}:*",
         "NOAUTH" | "WRONGPASS" => "; check the user and the password",
         "MISCONF" => "; the server can't save its data: see its log",
+        "BUSY" => "; a script of some other program runs for too long: SCRIPT KILL on the server ends it",
+        "LOADING" => "; the server has just started: try again when it has read its data",
+        "NOREPLICAS" => "; too few replicas are connected for its min-replicas-to-write",
+        "DENIED" => "; give the server a password, or let it listen on this address only",
         _ => "",
     }
 }
@@ -142,6 +158,17 @@ pub enum ConnectError {
         /// What the connection said.
         source: BoxError,
     },
+    /// The server has as many connections as it takes.
+    #[error(
+        "the server at {server} takes no more connections: {source}; raise its maxclients, or see by CLIENT LIST who \
+         holds them"
+    )]
+    Full {
+        /// Its address, without user and password.
+        server: String,
+        /// What the server said.
+        source: BoxError,
+    },
     /// No thread can be started to renew leases.
     #[error("no thread can be started to renew leases: {source}")]
     Thread {
@@ -168,13 +195,10 @@ pub enum ConnectError {
 /// Puts an error of fred into one of our three classes. Valid for `max_command_attempts = 1`; fred tells most of its own
 /// errors apart by their text alone, so the tests below hold the texts.
 pub(super) fn classify(error: FredError) -> CallError {
-    let details = said_by_the_server(error.details());
-    let first = details.split_whitespace().next().unwrap_or_default();
-    let is_code =
-        first.len() > 1 && first.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-    if is_code && !matches!(error.kind(), ErrorKind::IO | ErrorKind::Timeout) {
-        return CallError::Refused { code: first.to_owned(), message: details.to_owned() };
+    if let Some(refused) = refused(&error) {
+        return refused;
     }
+    let details = error.details();
     let not_sent = match error.kind() {
         ErrorKind::Backpressure => true,
         ErrorKind::Unknown => details == "Failed to route command.",
@@ -188,6 +212,16 @@ pub(super) fn classify(error: FredError) -> CallError {
     if not_sent { CallError::Unreachable { source } } else { CallError::Unknown { source } }
 }
 
+/// What the server itself said, if anything: its errors begin with a word in capitals.
+fn refused(error: &FredError) -> Option<CallError> {
+    let message = said_by_the_server(error.details());
+    let code = message.split_whitespace().next().unwrap_or_default();
+    let is_code =
+        code.len() > 1 && code.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    (is_code && !matches!(error.kind(), ErrorKind::IO | ErrorKind::Timeout))
+        .then(|| CallError::Refused { code: code.to_owned(), message: message.to_owned() })
+}
+
 /// The server's own words, taken out of what Redis before 7.0 puts around an error in a script:
 /// `ERR Error running script (call to f_…): @user_script:12: @user_script: 12: -OOM command not allowed …`.
 fn said_by_the_server(details: &str) -> &str {
@@ -199,10 +233,20 @@ fn said_by_the_server(details: &str) -> &str {
 
 /// What an error of the first connection means.
 pub(super) fn classify_connect(error: FredError, server: &str) -> ConnectError {
+    let server = server.to_owned();
+    let details = error.details();
     match error.kind() {
         ErrorKind::Auth => ConnectError::Denied { source: LinkError(error).into() },
-        ErrorKind::Url | ErrorKind::Config => ConnectError::Url { reason: error.details().to_owned() },
-        _ => ConnectError::Unreachable { server: server.to_owned(), source: LinkError(error).into() },
+        ErrorKind::Url | ErrorKind::Config => ConnectError::Url { reason: details.to_owned() },
+        _ if details.starts_with("ERR max number of clients") => {
+            ConnectError::Full { server, source: LinkError(error).into() }
+        }
+        // RESP3 came with Redis 6.
+        _ if details.starts_with("ERR unknown command") => ConnectError::TooOld { found: "Redis 5 or older".into() },
+        _ => match refused(&error) {
+            Some(refused) => ConnectError::Call(refused),
+            None => ConnectError::Unreachable { server, source: LinkError(error).into() },
+        },
     }
 }
 

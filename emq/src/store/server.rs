@@ -18,16 +18,11 @@ const WIRE: &str = "echomq:3.0.0";
 /// The oldest Redis with the commands that the scripts use.
 const OLDEST: (u32, u32) = (6, 2);
 
+/// Checks a server at the first connection, and warns of what may lose jobs.
 pub(super) async fn check(client: &Client) -> Result<(), ConnectError> {
-    // One INFO and no CONFIG: managed servers forbid that.
-    match command(client, "INFO", &[]).await {
-        Ok(info) => {
-            let info = info.as_string().unwrap_or_default();
-            if let Some(found) = too_old(&info) {
-                return Err(ConnectError::TooOld { found });
-            }
-            warn_of_eviction(&info);
-        }
+    match check_age(client).await {
+        Ok(info) => warn_of_eviction(&info),
+        Err(CallError::TooOld { found }) => return Err(ConnectError::TooOld { found }),
         Err(error @ CallError::Refused { .. }) => {
             tracing::warn!(%error, "can't check the server's version and maxmemory-policy");
         }
@@ -36,8 +31,26 @@ pub(super) async fn check(client: &Client) -> Result<(), ConnectError> {
     Ok(check_version(client).await?)
 }
 
+/// Checks a server at a reconnect: it may have been restarted empty, or replaced by another.
+pub(super) async fn check_again(client: &Client) -> Result<(), CallError> {
+    match check_age(client).await {
+        // Who may not ask has been told at the first connection.
+        Ok(_) | Err(CallError::Refused { .. }) => check_version(client).await,
+        Err(error) => Err(error),
+    }
+}
+
+/// The server's INFO, unless it is too old. No CONFIG: managed servers forbid that.
+async fn check_age(client: &Client) -> Result<String, CallError> {
+    let info = command(client, "INFO", &[]).await?.as_string().unwrap_or_default();
+    match too_old(&info) {
+        Some(found) => Err(CallError::TooOld { found }),
+        None => Ok(info),
+    }
+}
+
 /// Claims the server for our wire version if nobody has, and refuses one that speaks another.
-pub(super) async fn check_version(client: &Client) -> Result<(), CallError> {
+async fn check_version(client: &Client) -> Result<(), CallError> {
     // Read first: a server that is read-only or out of memory for the moment can still be used by a later reconnect.
     let mut found = command(client, "GET", &[VERSION]).await?;
     if found.is_null() {

@@ -281,7 +281,7 @@ where
 
 fn is_away(error: &ConnectError) -> bool {
     match error {
-        ConnectError::Unreachable { .. } => true,
+        ConnectError::Unreachable { .. } | ConnectError::Full { .. } => true,
         ConnectError::Call(error) => error.is_transient(),
         _ => false,
     }

@@ -65,7 +65,7 @@ async fn pass(client: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
     }
     until_not_held(&mut weather).await;
 
-    let server = TcpStream::connect(("127.0.0.1", shared.upstream)).await?;
+    let server = TcpStream::connect(("127.0.0.1", shared.upstream.load(Ordering::SeqCst))).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (from_client, to_client) = client.into_split();

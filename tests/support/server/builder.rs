@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::Server;
 use super::launch::{CONFIG, Failure, LOG, Launch};
-use crate::port;
+use crate::{Clock, port};
 
 /// How to start a server; made by [`Server::builder`].
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,7 @@ pub struct Builder {
     users: Vec<String>,
     unix_socket: bool,
     args: Vec<String>,
+    envs: Vec<(String, String)>,
 }
 
 impl Builder {
@@ -65,6 +66,12 @@ impl Builder {
     /// Adds an argument to the command, after the configuration file: `--sentinel` for example.
     pub fn arg(mut self, arg: &str) -> Self {
         self.args.push(arg.to_owned());
+        self
+    }
+
+    /// Gives the server a clock that the test can move.
+    pub fn clock(mut self, clock: &Clock) -> Self {
+        self.envs.extend(clock.envs());
         self
     }
 
@@ -116,6 +123,7 @@ impl Builder {
             password: self.password.clone(),
             folder: path,
             args: self.args.clone(),
+            envs: self.envs.clone(),
         };
         self.write_config(&launch)?;
         Ok((launch, folder))

@@ -30,6 +30,7 @@ pub(super) struct Launch {
     pub(super) unix_socket: Option<PathBuf>,
     pub(super) password: Option<String>,
     pub(super) args: Vec<String>,
+    pub(super) envs: Vec<(String, String)>,
 }
 
 /// Why a server didn't start.
@@ -93,7 +94,7 @@ impl Launch {
             args: std::iter::once(OsString::from(self.folder.join(CONFIG)))
                 .chain(self.args.iter().map(OsString::from))
                 .collect(),
-            envs: Vec::new(),
+            envs: self.envs.clone(),
             stderr: Stdio::from(log),
             folder: Some(&self.folder),
         };

@@ -7,7 +7,7 @@ use support::{Raw, Reply, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::common::{Work, impatient};
+use crate::common::{Work, eventually, impatient};
 
 #[tokio::test]
 async fn a_url_that_cannot_be_one_is_named_and_shown_how_to_write() {
@@ -47,6 +47,37 @@ async fn a_server_that_says_nothing_is_an_error_in_bounded_time() {
     let error = impatient(&url).connect().await.unwrap_err();
     assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_server_without_room_for_a_connection_is_named() {
+    let server = Server::start().await;
+    let mut raw = Raw::connect(&server).await;
+    raw.line("CONFIG SET maxclients 1").await;
+    for _ in 0..20 {
+        let error = impatient(&server.url()).connect().await.unwrap_err();
+        let ConnectError::Full { server: address, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(address, &format!("127.0.0.1:{}", server.port()));
+        assert!(error.to_string().contains("raise its maxclients"), "{error}");
+    }
+    raw.line("CONFIG SET maxclients 100").await;
+    impatient(&server.url()).connect().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_when_a_client_connects_says_so() {
+    let server = Server::builder().config("lua-time-limit", "10").start().await;
+    let mut hog = Raw::connect(&server).await;
+    hog.send(&["EVAL", "while true do end", "0"]).await.unwrap();
+    // Nobody is answered before the script has run for as long as it may.
+    eventually("it is busy", async || {
+        let connected = impatient(&server.url()).connect().await;
+        matches!(connected, Err(ConnectError::Call(CallError::Refused { code, .. })) if code == "BUSY")
+    })
+    .await;
+    Raw::connect(&server).await.line("SCRIPT KILL").await;
+    hog.receive().await.unwrap();
+    impatient(&server.url()).connect().await.unwrap();
 }
 
 #[tokio::test]
@@ -93,7 +124,9 @@ async fn a_user_or_a_password_of_any_bytes_is_denied_and_breaks_nothing() {
         }
     }
     let error = impatient(&bare).credentials("default", huge).connect().await.unwrap_err();
-    assert!(matches!(error, ConnectError::Denied { .. } | ConnectError::Unreachable { .. }), "{error:?}");
+    // The server doesn't read it to its end, and may close before it has said why.
+    let refused = matches!(&error, ConnectError::Call(CallError::Refused { .. }) | ConnectError::Denied { .. });
+    assert!(refused || matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
     Client::connect(server.url()).await.unwrap();
 }
 
@@ -119,10 +152,11 @@ async fn a_unix_socket_by_either_spelling() {
     }
 }
 
-/// Answers as a server of this version would, as far as a client asks while it connects.
-async fn pretend(version: &'static str) -> String {
+/// Answers as a server of this version would, as far as a client asks while it connects, and `OK` to all else. Answers
+/// its port.
+pub(crate) async fn pretend(version: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             tokio::spawn(async move {
@@ -132,6 +166,7 @@ async fn pretend(version: &'static str) -> String {
                         unread.drain(..length);
                         let info = format!("# Server\r\nredis_version:{version}\r\n");
                         let reply = match request.items()[0].text().to_ascii_uppercase().as_str() {
+                            "HELLO" if version.starts_with('5') => "-ERR unknown command `HELLO`\r\n".to_owned(),
                             "HELLO" => format!("%1\r\n+version\r\n+{version}\r\n"),
                             "INFO" => format!("${}\r\n{info}\r\n", info.len()),
                             _ => "+OK\r\n".to_owned(),
@@ -144,21 +179,28 @@ async fn pretend(version: &'static str) -> String {
             });
         }
     });
-    url
+    port
+}
+
+fn at(port: u16) -> String {
+    format!("redis://127.0.0.1:{port}")
 }
 
 #[tokio::test]
 async fn a_server_that_is_too_old_is_named() {
-    let url = pretend("6.0.16").await;
+    let url = at(pretend("6.0.16").await);
     let error = impatient(&url).connect().await.unwrap_err();
     assert!(matches!(&error, ConnectError::TooOld { found } if found == "Redis 6.0.16"), "{error:?}");
     assert!(error.to_string().contains("emq needs Redis 6.2 or Valkey 7.2"), "{error}");
+    let url = at(pretend("5.0.14").await);
+    let error = impatient(&url).connect().await.unwrap_err();
+    assert!(matches!(&error, ConnectError::TooOld { found } if found == "Redis 5 or older"), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_server_that_talks_nonsense_is_an_error() {
     // It answers OK to everything, which is no wire version.
-    let url = pretend("7.0.0").await;
+    let url = at(pretend("7.0.0").await);
     let error = impatient(&url).connect().await.unwrap_err();
     assert!(matches!(&error, ConnectError::Call(CallError::ForeignVersion { found }) if found == "OK"), "{error:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use emq::{CallError, Completion, Queue};
+use emq::{CallError, Queue};
 use support::proxy::{When, named};
 use support::{Proxy, Raw, Server};
 
@@ -147,10 +147,9 @@ async fn a_refusal_of_a_script_is_not_taken_for_one_of_the_connection() {
     let proxy = Proxy::start(server.port());
     let queue = once(&proxy).await;
     let mut raw = Raw::connect(&server).await;
-    raw.line("SET emq:{q}:done text").await;
-    let lease = emq::Lease::new("JOB0JZGkP9AMvv".parse().unwrap(), 1);
-    let error = queue.complete(&lease, Completion::empty()).await.unwrap_err();
+    raw.line("SET emq:{q}:schedule text").await;
+    let error = queue.promote().await.unwrap_err();
     assert!(matches!(&error, CallError::Refused { code, .. } if code == "WRONGTYPE"), "{error:?}");
-    raw.line("DEL emq:{q}:done").await;
+    raw.line("DEL emq:{q}:schedule").await;
     assert_eq!(queue.counts().await.unwrap().unfinished(), 0, "the connection is as good as before");
 }

@@ -1,4 +1,5 @@
-//! Each verb through a line that breaks at the worst moment: done once, and answered as if nothing had happened.
+//! Each verb through a line that breaks at the worst moment, or is slow: done once, and answered as if nothing had
+//! happened.
 
 use std::time::Duration;
 
@@ -6,6 +7,7 @@ use emq::{
     Admission, Cancelled, Claimer, Client, Completion, Draft, Extended, JobId, JobOptions, JobState, Keep, Lease,
     Place, Queue, Removed, Revived, Schedule, Settled, Unique, Updated, layer::Delivery,
 };
+use futures_util::future::join_all;
 use support::proxy::{Command, When};
 use support::{Proxy, Raw, Server};
 
@@ -22,13 +24,38 @@ enum Fault {
     RequestCut,
     /// Nothing gets through, for a while.
     BlackHole,
+    /// A round trip takes so many milliseconds.
+    Slow(u64),
+    /// The reply comes byte by byte.
+    Chopped,
 }
 
-const FAULTS: [Fault; 4] = [Fault::ReplyCut, Fault::ReplyLost, Fault::RequestCut, Fault::BlackHole];
+impl Fault {
+    /// Whether only a timeout tells of it.
+    fn is_silent(self) -> bool {
+        matches!(self, Self::ReplyLost | Self::BlackHole)
+    }
+
+    /// Whether the first try of the call is carried out, and not heard of.
+    fn is_unheard(self) -> bool {
+        matches!(self, Self::ReplyCut | Self::ReplyLost)
+    }
+}
+
+const FAULTS: [Fault; 7] = [
+    Fault::ReplyCut,
+    Fault::ReplyLost,
+    Fault::RequestCut,
+    Fault::BlackHole,
+    Fault::Slow(1),
+    Fault::Slow(200),
+    Fault::Chopped,
+];
 
 /// A queue seen through a line that breaks, and around it.
 struct Line {
     proxy: Proxy,
+    client: Client,
     broken: Queue,
     sound: Queue,
     raw: Raw,
@@ -38,12 +65,25 @@ struct Line {
 impl Line {
     async fn new(server: &Server) -> Self {
         let proxy = Proxy::start(server.port());
-        let name = support::queue_name("line");
         let client = impatient(&proxy.url()).connect().await.unwrap();
+        Self::of(server, proxy, client).await
+    }
+
+    async fn with(server: &Server, fault: Fault) -> Self {
+        let proxy = Proxy::start(server.port());
+        // What is merely slow is to be waited for, on a busy machine as well.
+        let patience = Duration::from_millis(if fault.is_silent() { 600 } else { 10_000 });
+        let client = impatient(&proxy.url()).command_timeout(patience).connect().await.unwrap();
+        Self::of(server, proxy, client).await
+    }
+
+    async fn of(server: &Server, proxy: Proxy, client: Client) -> Self {
+        let name = support::queue_name("line");
         let sound = Client::builder(server.url()).node(2).connect().await.unwrap();
         Self {
             proxy,
             broken: client.queue(&name).unwrap(),
+            client,
             sound: sound.queue(&name).unwrap(),
             raw: Raw::connect(server).await,
             key: format!("emq:{{{name}}}:"),
@@ -53,13 +93,17 @@ impl Line {
     /// Makes a fault happen to the next call of this queue.
     fn arm(&self, fault: Fault) {
         let key = self.key.clone();
-        let ours =
-            move |command: &Command| command.name().starts_with("EVAL") && command.arg(3).starts_with(key.as_bytes());
+        let ours = move |command: &Command| {
+            let first = if command.name().starts_with("EVAL") { 3 } else { 1 };
+            command.arg(first).starts_with(key.as_bytes())
+        };
         match fault {
             Fault::ReplyCut => self.proxy.cut_reply(ours, When::Once),
             Fault::ReplyLost => self.proxy.lose_reply(ours, When::Once),
             Fault::RequestCut => self.proxy.cut_request(ours, When::Once),
             Fault::BlackHole => self.proxy.black_hole(),
+            Fault::Slow(ms) => self.proxy.delay(Duration::from_micros(ms * 1_000 / 2)),
+            Fault::Chopped => self.proxy.chop(),
         }
     }
 
@@ -77,10 +121,12 @@ impl Line {
         } else {
             call.await
         };
-        if fault == Fault::BlackHole {
-            assert!(self.proxy.requests() > requests, "the call went into the hole");
-        } else {
-            assert_eq!(self.proxy.cuts(), 1, "the fault has struck");
+        match fault {
+            Fault::ReplyCut | Fault::ReplyLost | Fault::RequestCut => {
+                assert_eq!(self.proxy.cuts(), 1, "the fault has struck");
+            }
+            Fault::BlackHole => assert!(self.proxy.requests() > requests, "the call went into the hole"),
+            Fault::Slow(_) | Fault::Chopped => assert!(self.proxy.requests() > requests, "it went through this line"),
         }
         answer
     }
@@ -96,14 +142,15 @@ impl Line {
     }
 }
 
-/// Runs a scene for each fault, each on a queue and a line of its own.
+/// Runs a scene for each fault, each on a queue and a line of its own, and all at once.
 async fn under_each_fault(scene: impl AsyncFn(&mut Line, Fault)) {
     let server = support::server().await;
-    for fault in FAULTS {
-        let mut line = Line::new(server).await;
+    let scenes = FAULTS.map(async |fault| {
+        let mut line = Line::with(server, fault).await;
         warm(&line.sound).await;
         scene(&mut line, fault).await;
-    }
+    });
+    join_all(scenes).await;
 }
 
 /// Calls every script, so that each is loaded: a fault is to strike the call that is carried out, not the one that
@@ -123,6 +170,10 @@ async fn warm(queue: &Queue) {
     queue.reap(None).await.unwrap();
     queue.trim(Keep::default()).await.unwrap();
     queue.revive(none.id()).await.unwrap();
+    queue.counts().await.unwrap();
+    queue.state(none.id()).await.unwrap();
+    queue.get(none.id()).await.unwrap();
+    queue.list(Place::Dead, 0, 1).await.unwrap();
     queue.cancel(none.id()).await.unwrap();
     queue.cancel_held(&none).await.unwrap();
     queue.run_now(none.id()).await.unwrap();
@@ -142,8 +193,7 @@ fn hourly() -> Schedule {
 
 /// What a settle answers: its own earlier try isn't taken for somebody else's.
 fn settled(fault: Fault, answer: Settled) {
-    let executed = matches!(fault, Fault::ReplyCut | Fault::ReplyLost);
-    assert_eq!(answer, if executed { Settled::Repeated } else { Settled::Accepted }, "{fault:?}");
+    assert_eq!(answer, if fault.is_unheard() { Settled::Repeated } else { Settled::Accepted }, "{fault:?}");
 }
 
 #[tokio::test]
@@ -182,11 +232,10 @@ async fn enqueue_with_an_id_of_the_users() {
 async fn enqueue_many() {
     under_each_fault(async |line, fault| {
         let name = line.broken.name().to_string();
-        let client = impatient(&line.proxy.url()).connect().await.unwrap();
-        let call = client.enqueue_many((0..500).map(|n| Draft::of(Work { n }).queue(&name))).into_future();
+        let call = line.client.enqueue_many((0..100).map(|n| Draft::of(Work { n }).queue(&name))).into_future();
         let tickets = line.suffer(fault, call).await.unwrap();
         assert!(tickets.iter().all(|ticket| !ticket.is_duplicate()), "{fault:?}");
-        assert_eq!(line.sound.counts().await.unwrap().pending, 500, "{fault:?}");
+        assert_eq!(line.sound.counts().await.unwrap().pending, 100, "{fault:?}");
     })
     .await;
 }
@@ -204,6 +253,27 @@ async fn claim() {
         let counts = line.sound.counts().await.unwrap();
         assert_eq!((counts.active, counts.pending), (4, 6), "{fault:?}: none is without an owner");
         assert_eq!(claimer.claim(10).await.unwrap().jobs.len(), 6, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn leave() {
+    under_each_fault(async |line, fault| {
+        line.sound.enqueue(Work { n: 0 }).await.unwrap();
+        let mut claimer = line.broken.claimer("w");
+        claimer.claim(1).await.unwrap();
+        // Said once: who isn't heard is forgotten after a while.
+        let left = line.suffer(fault, claimer.leave()).await;
+        let is_known = line.raw.command(&["HLEN", &format!("{}claims", line.key)]).await.int() == 1;
+        match fault {
+            Fault::Slow(_) | Fault::Chopped => assert!(left.is_ok() && !is_known, "{fault:?}: {left:?}"),
+            _ => {
+                assert!(left.unwrap_err().is_transient(), "{fault:?}");
+                assert_eq!(is_known, !fault.is_unheard(), "{fault:?}");
+            }
+        }
+        assert_eq!(line.sound.counts().await.unwrap().active, 1, "{fault:?}: what it had in hand stays so");
     })
     .await;
 }
@@ -383,6 +453,44 @@ async fn purge() {
         assert_eq!(line.sound.state(lease.id()).await.unwrap(), Some(JobState::Removed), "{fault:?}");
     })
     .await;
+}
+
+#[tokio::test]
+async fn trim() {
+    under_each_fault(async |line, fault| {
+        for _ in 0..2 {
+            let lease = line.claimed().await;
+            line.sound.bury(&lease, "no").await.unwrap();
+        }
+        let trimmed = line.suffer(fault, line.broken.trim(Keep { count: 1, ..Keep::default() })).await.unwrap();
+        assert_eq!(trimmed.dead, u64::from(!fault.is_unheard()), "{fault:?}: an earlier try may have done it");
+        assert_eq!(line.sound.counts().await.unwrap().dead, 1, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn counts_state_get_and_list() {
+    let counts = under_each_fault(async |line, fault| {
+        line.sound.enqueue(Work { n: 1 }).await.unwrap();
+        assert_eq!(line.suffer(fault, line.broken.counts()).await.unwrap().pending, 1, "{fault:?}");
+    });
+    let state = under_each_fault(async |line, fault| {
+        let id = line.sound.enqueue(Work { n: 1 }).await.unwrap().id();
+        let state = line.suffer(fault, line.broken.state(id)).await.unwrap();
+        assert_eq!(state, Some(JobState::Pending), "{fault:?}");
+    });
+    let get = under_each_fault(async |line, fault| {
+        let id = line.sound.enqueue(Work { n: 1 }).await.unwrap().id();
+        let job = line.suffer(fault, line.broken.get(id)).await.unwrap().unwrap();
+        assert_eq!(&*job.payload, b"{\"n\":1}", "{fault:?}");
+    });
+    let list = under_each_fault(async |line, fault| {
+        let id = line.sound.enqueue(Work { n: 1 }).await.unwrap().id();
+        let listed = line.suffer(fault, line.broken.list(Place::Pending, 0, 10)).await.unwrap();
+        assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), [id], "{fault:?}");
+    });
+    tokio::join!(counts, state, get, list);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use emq::{Admission, CallError, Completion, EnqueueError, Settled};
-use support::{Proxy, Server};
+use support::{Proxy, Raw, Server};
 
 use crate::common::{Work, impatient};
 
@@ -44,6 +44,28 @@ async fn a_call_outlives_a_restart() {
     server.restart().await;
     assert_eq!(call.await.unwrap().unwrap().outcome(), Admission::Enqueued);
     assert_eq!(queue.counts().await.unwrap().pending, 1);
+}
+
+#[tokio::test]
+async fn a_call_outlives_a_refusal() {
+    let server = Server::start().await;
+    let queue = impatient(&server.url()).connect().await.unwrap().queue("q").unwrap();
+    let mut raw = Raw::connect(&server).await;
+    for (code, refuse, accept) in [
+        ("NOREPLICAS", "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"),
+        ("READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
+    ] {
+        raw.line(refuse).await;
+        let call = tokio::spawn(queue.enqueue(Work { n: 1 }).into_future());
+        let counted = format!("errorstat_{code}:");
+        crate::common::eventually("it was refused", async || {
+            raw.line("INFO errorstats").await.text().contains(&counted)
+        })
+        .await;
+        raw.line(accept).await;
+        assert_eq!(call.await.unwrap().unwrap().outcome(), Admission::Enqueued, "{code}");
+    }
+    assert_eq!(queue.counts().await.unwrap().pending, 2);
 }
 
 #[tokio::test]

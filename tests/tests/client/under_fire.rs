@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use emq::{Client, Completion, Draft, JobId, Queue};
+use futures_util::future::join_all;
 use support::proxy::{When, named};
 use support::{Proxy, Raw, Server};
 use tokio::task::JoinSet;
@@ -123,6 +124,34 @@ async fn the_servers_scripts_are_flushed_all_the_time() {
     let url = server.url();
     let sent = meanwhile(&server, &["SCRIPT", "FLUSH"], Box::pin(run(&url, &queue))).await;
     assert!(sent > 5, "{sent}");
+}
+
+#[tokio::test]
+async fn scripts_are_flushed_under_bulks_and_pipelines() {
+    const BULK: u32 = 5_000;
+    const SINGLE: u32 = 2_000;
+    let server = Server::start().await;
+    let queue = queue(&server).await;
+    let client = impatient(&server.url()).connect().await.unwrap();
+    let name = queue.name().to_string();
+    let run = async {
+        let bulk = client.enqueue_many((0..BULK).map(|n| Draft::of(Work { n }).queue(&name)));
+        // All on one connection, without waiting for each other.
+        let singles = join_all((0..SINGLE).map(|n| client.enqueue(Work { n }).queue(&name).into_future()));
+        let (tickets, singles) = tokio::join!(bulk.into_future(), singles);
+        let singles = singles.into_iter().map(Result::unwrap);
+        let ids: BTreeSet<JobId> = tickets
+            .unwrap()
+            .into_iter()
+            .chain(singles)
+            .filter(|ticket| !ticket.is_duplicate())
+            .map(|t| t.id())
+            .collect();
+        assert_eq!(ids.len(), (BULK + SINGLE) as usize);
+    };
+    let sent = meanwhile(&server, &["SCRIPT", "FLUSH"], Box::pin(run)).await;
+    assert!(sent > 5, "{sent}");
+    assert_eq!(queue.counts().await.unwrap().pending, u64::from(BULK + SINGLE));
 }
 
 #[tokio::test]

@@ -135,8 +135,16 @@ async fn worker_main() {
         .build()
         .unwrap();
     let ready = async {
-        event("ready");
-        shutdown_signal().await;
+        let mut told = std::pin::pin!(shutdown_signal());
+        // Signals are listened to from the first poll on: one that comes before that would end the process.
+        tokio::select! {
+            biased;
+            () = &mut told => {}
+            () = std::future::ready(()) => {
+                event("ready");
+                told.await;
+            }
+        }
         event("is told to end");
     };
     let stats = worker.run_until(ready).await.unwrap();

@@ -37,6 +37,17 @@ impl Scene {
 }
 
 #[tokio::test]
+async fn leads_new_connections_elsewhere_and_leaves_those_that_are_open() {
+    let mut scene = scene().await;
+    let other = Server::start().await;
+    scene.proxy.redirect(other.port());
+    scene.through.line("SET n 7").await;
+    assert_eq!(scene.count().await, 7);
+    scene.reconnect().await;
+    assert_eq!(scene.through.line("EXISTS n").await.int(), 0, "it is another server");
+}
+
+#[tokio::test]
 async fn passes_everything_on_without_faults() {
     let mut scene = scene().await;
     let value: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();

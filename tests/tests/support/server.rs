@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use support::{Raw, Server, child, event, in_role};
+use support::{Clock, Raw, Server, child, event, in_role};
 
 #[tokio::test]
 async fn starts_answers_and_leaves_nothing_behind() {
@@ -26,6 +26,25 @@ async fn listens_on_the_loopback_interface_alone() {
     let server = Server::start().await;
     let reply = Raw::connect(&server).await.line("CONFIG GET bind").await;
     assert_eq!(reply.items()[1].text(), "127.0.0.1");
+}
+
+#[tokio::test]
+async fn its_clock_can_be_moved() {
+    let Some(clock) = Clock::new() else {
+        eprintln!("left out: a clock can't be moved here");
+        return;
+    };
+    let server = Server::builder().clock(&clock).start().await;
+    let mut raw = Raw::connect(&server).await;
+    let mut time = async || raw.line("TIME").await.items()[0].text().parse::<i64>().unwrap();
+    let began = time().await;
+    let mut off_by = Vec::new();
+    for seconds in [0, -3_600, 5_400] {
+        clock.jump(seconds);
+        // In half hours, of which this test takes none.
+        off_by.push((time().await - began + 900).div_euclid(1_800));
+    }
+    assert!(off_by == [0, -2, 1] || off_by == [0, 0, 0], "{off_by:?}; a server with a C library of its own goes right");
 }
 
 #[tokio::test]

@@ -119,6 +119,33 @@ async fn a_worker_that_may_run_no_script_is_neither_busy_nor_loud_and_ends_when_
     assert!(stop.elapsed() < ms(10_000), "{:?}", stop.elapsed());
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_worker_of_a_demoted_server_is_neither_busy_nor_loud() {
+    if !alone("patience::a_worker_of_a_demoted_server_is_neither_busy_nor_loud").await {
+        return;
+    }
+    let log = Log::open();
+    let server = Server::start().await;
+    let place = Place::on(&server, "demoted").await;
+    let (tell, mut told) = telling();
+    let worker = start(place.worker(tells(&tell)));
+    place.errand(0).await.unwrap();
+    told.next().await;
+    place.completed(1).await;
+    let mut raw = place.raw().await;
+    let (busy_before, before, lines) = (busy(), Instant::now(), log.lines());
+    raw.line("REPLICAOF 127.0.0.1 1").await;
+    tokio::time::sleep(ms(5_000)).await;
+    let share = (busy() - busy_before).as_secs_f64() / before.elapsed().as_secs_f64();
+    assert!(share < 0.10, "{:.1} % of a processor", share * 100.0);
+    assert!(log.lines() - lines < 20, "{} lines", log.lines() - lines);
+    raw.line("REPLICAOF NO ONE").await;
+    place.errand(1).await.unwrap();
+    assert_eq!(told.next().await, 1);
+    worker.stop().await;
+}
+
 #[tokio::test]
 async fn a_worker_one_of_whose_tasks_panics_ends_with_an_error() {
     if !alone("patience::a_worker_one_of_whose_tasks_panics_ends_with_an_error").await {

@@ -12,7 +12,7 @@ use support::{
     proxy::{When, any, named},
 };
 
-use crate::errand::{Does, Errand, Place, is_done, ms, start, telling, tells};
+use crate::errand::{Brief, Does, Errand, Place, is_done, ms, start, telling, tells};
 
 /// How often each job ran.
 type Runs = Arc<Mutex<HashMap<u64, u64>>>;
@@ -65,6 +65,48 @@ async fn a_server_that_comes_back_empty_is_worked_for_by_the_same_worker() {
     place.errand(100).await.unwrap();
     assert_eq!(told.next().await, 100);
     worker.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_emptied_under_jobs_in_hand_makes_them_gone_and_the_worker_goes_on() {
+    let server = Server::start().await;
+    let place = Place::on(&server, "emptied").await;
+    let (tell, mut told) = telling();
+    let (go, may_go) = tokio::sync::watch::channel(false);
+    let does = Does::new(move |n, _| {
+        tell.tell(n);
+        let mut may_go = may_go.clone();
+        async move {
+            // Jobs below 10 end when they may, those below 20 never, and all others at once.
+            match n {
+                0..10 => drop(may_go.wait_for(|go| *go).await),
+                10..20 => std::future::pending().await,
+                _ => {}
+            }
+            Ok(Completion::empty())
+        }
+    });
+    let worker = start(place.worker(does).lease(ms(20_000)).beat(ms(200)));
+    for n in [0, 1, 2] {
+        place.errand(n).await.unwrap();
+    }
+    for n in [10, 11] {
+        place.queue.enqueue(Brief { n }).await.unwrap();
+    }
+    for _ in 0..5 {
+        told.next().await;
+    }
+    place.raw().await.line("FLUSHALL").await;
+    // What hangs is let go when its lease can't be renewed, and what ends isn't written.
+    place.until(async || worker.stats().lost == 2).await;
+    go.send_replace(true);
+    place.until(async || worker.stats().stale == 3).await;
+    place.errand(20).await.unwrap();
+    assert_eq!(told.next().await, 20);
+    place.completed(1).await;
+    let stats = worker.stop().await;
+    assert_eq!((stats.completed, stats.lost, stats.stale, stats.unsettled, stats.in_hand), (1, 2, 3, 0, 0));
+    assert!(told.rest().is_empty());
 }
 
 #[tokio::test]
