@@ -8,10 +8,9 @@
 -- KEYS[6] marker    emq:{q}:marker          zset    set if work is left
 -- KEYS[7] meta      emq:{q}:meta            hash    read: nothing is claimed while `paused` is there; rate, turn
 -- KEYS[8] claims    emq:{q}:claims          hash    the worker's last request and what it took
--- KEYS[9] keys      emq:{q}:de:<key>        string  deduplication keys of the expired deleted
--- KEYS[10] failed   emq:{q}:metrics:failed  hash    count + 1 for each expired
--- KEYS[11] events   emq:{q}:events          channel dead
--- KEYS[12] root     emq:{q}:<lanes>         lanes   served in turn; slots taken, the ring turned
+-- KEYS[9] failed    emq:{q}:metrics:failed  hash    count + 1 for each expired
+-- KEYS[10] events   emq:{q}:events          channel dead
+-- KEYS[11] root     emq:{q}:<lanes>         lanes   served in turn; slots taken, the ring turned, deduplication keys freed
 -- ARGV[1] n         how many at most
 -- ARGV[2] lease     ms
 -- ARGV[3] worker    unique among running workers
@@ -21,14 +20,14 @@
 -- slot of a recurring job comes, or -1, also if work is left; how many ids without a row were dropped; how many jobs had expired; then per job
 -- its id, token, payload, name and, unless all of them are missing, failures, stalled, max_attempts, headers, group.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending, lib/turns, lib/claim
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/turns, lib/claim
 
-local rows, pending, active, schedule, dead, marker, meta, claims, keys, failed, events, root = unpack(KEYS)
+local rows, pending, active, schedule, dead, marker, meta, claims, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
 local queue = {
   rows = rows, pending = pending, active = active, schedule = schedule, dead = dead, marker = marker, meta = meta,
-  claims = claims, keys = keys, failed = failed, events = events, root = root,
+  claims = claims, failed = failed, events = events, root = root,
 }
 check_sets(pending, active, schedule, root .. 'held')
 return claim(queue, n, lease, worker, request)

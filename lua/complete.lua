@@ -4,11 +4,10 @@
 -- KEYS[2] active     emq:{q}:active             zset    members removed
 -- KEYS[3] pending    emq:{q}:pending            zset    members removed, if the reaper had put them back
 -- KEYS[4] done       emq:{q}:done               zset    members added, score = when they may be forgotten
--- KEYS[5] keys       emq:{q}:de:<key>           string  deduplication keys deleted that point at these jobs
--- KEYS[6] completed  emq:{q}:metrics:completed  hash    count
--- KEYS[7] events     emq:{q}:events             channel completed
--- KEYS[8] marker     emq:{q}:marker             zset    set if someone waited for a slot
--- KEYS[9] root       emq:{q}:<lanes>            lanes   slots freed
+-- KEYS[5] completed  emq:{q}:metrics:completed  hash    count
+-- KEYS[6] events     emq:{q}:events             channel completed
+-- KEYS[7] marker     emq:{q}:marker             zset    set if someone waited for a slot
+-- KEYS[8] root       emq:{q}:<lanes>            lanes   slots and deduplication keys freed, or those passed on
 -- ARGV[1..] per job, at most 250: id; fencing token; retention in ms; result, encoded, or empty for none
 --
 -- Answers one word per job, in order:
@@ -18,9 +17,9 @@
 -- DONE       this was carried out before; nothing was written for it
 -- CANCELLED  the job was cancelled and is gone; nothing was written for it
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending, lib/fence, lib/complete
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/fence, lib/complete
 
-local rows, active, pending, done, keys, completed, events, marker, root = unpack(KEYS)
+local rows, active, pending, done, completed, events, marker, root = unpack(KEYS)
 
 local jobs = {}
 for i = 1, #ARGV, 4 do
@@ -28,7 +27,7 @@ for i = 1, #ARGV, 4 do
 end
 
 local queue = {
-  rows = rows, active = active, pending = pending, done = done, keys = keys, completed = completed, events = events,
+  rows = rows, active = active, pending = pending, done = done, completed = completed, events = events,
   marker = marker, root = root,
 }
 return complete(queue, jobs)

@@ -11,7 +11,7 @@
 -- KEYS[9] root       emq:{q}:<lanes>            lanes read
 --
 -- Answers the numbers of pending, active, scheduled, dead and remembered jobs, the counters completed and failed, 1 if the
--- queue is paused, else 0, and in how many lanes jobs wait.
+-- queue is paused, else 0, in how many lanes jobs wait, and the number of parked jobs.
 --
 -- uses lib/guard
 
@@ -23,4 +23,5 @@ for i, counter in ipairs({ completed, failed }) do sizes[5 + i] = count(redis.ca
 sizes[1] = sizes[1] + count(redis.call('HGET', meta, 'in_lanes'))
 sizes[8] = redis.call('HEXISTS', meta, 'paused')
 sizes[9] = redis.call('ZCARD', root .. 'lanes')
+sizes[10] = redis.call('ZCARD', root .. 'parked')
 return sizes

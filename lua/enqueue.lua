@@ -1,81 +1,95 @@
 -- enqueue: admit jobs to the waiting place or the schedule, each id and each deduplication key once.
 --
--- KEYS[1] rows      emq:{q}:job:<id>   hash    row created
+-- KEYS[1] rows      emq:{q}:job:<id>   hash    row created; payload and so on of a job that takes them over
 -- KEYS[2] pending   emq:{q}:pending    zset    member added if it is due now and has no lane
--- KEYS[3] schedule  emq:{q}:schedule   zset    member added if it is due later
+-- KEYS[3] schedule  emq:{q}:schedule   zset    member added if it is due later; moved if it is put off
 -- KEYS[4] done      emq:{q}:done       zset    read; an overdue marker of the same id is removed
 -- KEYS[5] keys      emq:{q}:de:<key>   string  deduplication key taken
 -- KEYS[6] marker    emq:{q}:marker     zset    set
--- KEYS[7] root      emq:{q}:<lanes>    lanes   member of its lane added
+-- KEYS[7] root      emq:{q}:<lanes>    lanes   member of its lane, or of `parked`, added; `next:<key>`, `merged:<id>`
 -- ARGV[1] nonce     of a client without a node number of its own, else empty
--- ARGV[2..] per job: id; due, empty for now, `+ms` from the server's now, or Unix ms; payload; how many fields of the row
---           follow; their names and values. `did` is the deduplication key, `group` the lane, and `expires` comes in ms
---           from the server's now
+-- ARGV[2] memory    ms for which it is remembered that a job was merged into another
+-- ARGV[3..] per job: id; due, empty for now, `+ms` from the server's now, or Unix ms; what to do if its key is held, words
+--           of `replace`, `debounce` with ms, `then`; payload; how many fields of the row follow; their names and values.
+--           `did` is the deduplication key, `unique` for how long it is held, `group` the lane; `expires`, and `for` in
+--           `unique`, come in ms from the server's now
 --
 -- Answers one text per job, in order:
 -- ENQUEUED   the job is admitted
--- DUPLICATE  <id> <nonce> of the job that is already here, by id or by key; nothing was written for this one
+-- PARKED     <id> the job is admitted, and waits until this one has ended, which holds its key
+-- REPLACED   <id> this job, which holds the key or is parked behind it, took the payload over; there is no new job
+-- DUPLICATE  <id> <nonce> <behind> of the job that is already here, by id or by key, and behind which job it was parked;
+--            nothing was written for this one
 -- CONFLICT   <id> <nonce> the id is already here with another payload; nothing was written for this one
 -- EMQKIND    error: an id isn't a job's; nothing was written for any
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
 
 local rows, pending, schedule, done, keys, marker, root = unpack(KEYS)
-local nonce = ARGV[1]
+local nonce, memory = ARGV[1], ARGV[2]
 local time = now()
 
+local function absolute(ms)
+  return string.format('%.0f', time + ms)
+end
+
 local jobs = {}
-local at = 2
+local at = 3
 while ARGV[at] do
-  local job = { id = ARGV[at], due = ARGV[at + 1], payload = ARGV[at + 2] }
+  local job = { id = ARGV[at], due = ARGV[at + 1], conflict = ARGV[at + 2], payload = ARGV[at + 3] }
   if #job.id ~= 14 or string.sub(job.id, 1, 3) ~= 'JOB' then
     return redis.error_reply('EMQKIND an id is not a job id (14 bytes that begin with JOB)')
   end
-  local fields = tonumber(ARGV[at + 3]) * 2
-  job.fields = { unpack(ARGV, at + 4, at + 3 + fields) }
-  at = at + 4 + fields
+  local fields = tonumber(ARGV[at + 4]) * 2
+  job.fields = { unpack(ARGV, at + 5, at + 4 + fields) }
+  at = at + 5 + fields
   for i = 1, fields, 2 do
-    local name = job.fields[i]
-    if name == 'expires' then job.fields[i + 1] = string.format('%.0f', time + job.fields[i + 1]) end
-    job[name] = job.fields[i + 1]
+    local name, value = job.fields[i], job.fields[i + 1]
+    if name == 'expires' then value = absolute(value) end
+    if name == 'unique' then value = string.gsub(value, '^for (%d+)$', function(ms) return 'for ' .. absolute(ms) end) end
+    job.fields[i + 1], job[name] = value, value
   end
+  if string.sub(job.due, 1, 1) == '+' then
+    job.due = time + tonumber(string.sub(job.due, 2))
+  else
+    job.due = tonumber(job.due) or time
+  end
+  local latest = string.match(job.conflict, 'debounce (%d+)')
+  job.latest = latest and absolute(latest)
   jobs[#jobs + 1] = job
 end
 
 local function already_here(job)
   -- By pcall: a key of another type, made by hand, must not stop the call after it has admitted the jobs before it.
-  local row = redis.pcall('HMGET', rows .. job.id, 'state', 'payload', 'nonce', 'attempts')
+  local row = redis.pcall('HMGET', rows .. job.id, 'state', 'payload', 'nonce', 'attempts', 'behind')
   if row.err or row[1] or row[2] or row[4] then
     local word = row[2] == job.payload and 'DUPLICATE ' or 'CONFLICT '
-    return word .. job.id .. ' ' .. (row[3] or '')
+    return word .. job.id .. ' ' .. (row[3] or '') .. ' ' .. (row[5] or '')
   end
   local forget = redis.call('ZSCORE', done, job.id)
-  if forget and tonumber(forget) > time then return 'DUPLICATE ' .. job.id .. ' ' end
+  if forget and tonumber(forget) > time then return 'DUPLICATE ' .. job.id .. '  ' end
   job.overdue = forget
-  local holder = job.did and redis.pcall('GET', keys .. job.did)
-  return type(holder) == 'string' and read_row(rows, holder) and 'DUPLICATE ' .. holder .. ' '
 end
 
 -- Those for the flat line, score and id, which are put there together at the end.
 local waiting = {}
 
-local function admit(job)
-  local row = { 'state', 'pending', 'attempts', '0', 'payload', job.payload, unpack(job.fields) }
+-- The row of a job as it was enqueued.
+local function row_of(job, state)
+  local row = { 'state', state, 'attempts', '0', 'payload', job.payload, unpack(job.fields) }
   local function also(field, value)
     row[#row + 1] = field
     row[#row + 1] = value
   end
-  local due = time
-  if string.sub(job.due, 1, 1) == '+' then
-    due = time + tonumber(string.sub(job.due, 2))
-  elseif job.due ~= '' then
-    due = tonumber(job.due)
-  end
-  if due > time then row[2] = 'scheduled' end
   if nonce ~= '' then also('nonce', nonce) end
+  if job.latest then also('latest', job.latest) end
+  return row, also
+end
 
+local function admit(job)
+  local due = math.min(job.due, tonumber(job.latest) or job.due)
   -- Refused by a server that is out of memory, as the first write of the call: then nothing at all was written.
-  redis.call('HSET', rows .. job.id, unpack(row))
+  redis.call('HSET', rows .. job.id, unpack((row_of(job, due > time and 'scheduled' or 'pending'))))
   if job.overdue then redis.call('ZREM', done, job.id) end
   if job.did then redis.call('SET', keys .. job.did, job.id) end
   if due > time then
@@ -89,10 +103,94 @@ local function admit(job)
   return 'ENQUEUED'
 end
 
-check_sets(pending, schedule)
+local function park(job, holder)
+  local row, also = row_of(job, 'parked')
+  also('behind', holder.id)
+  local due = math.min(job.due, tonumber(job.latest) or job.due)
+  if due > time then also('due', string.format('%.0f', due)) end
+  redis.call('HSET', rows .. job.id, unpack(row))
+  if job.overdue then redis.call('ZREM', done, job.id) end
+  redis.call('SET', root .. 'next:' .. job.did, job.id)
+  redis.call('ZADD', root .. 'parked', time + parked_for(), job.id)
+  return 'PARKED ' .. holder.id
+end
+
+-- What a job takes over from another: all but its id, its place in line, and how it holds its key.
+local function take_over(id, job)
+  local set, gone = { 'payload', job.payload }, { 'reaped' }
+  for _, field in ipairs({ 'name', 'headers', 'max_attempts', 'expires' }) do
+    if job[field] then
+      set[#set + 1] = field
+      set[#set + 1] = job[field]
+    else
+      gone[#gone + 1] = field
+    end
+  end
+  redis.call('HSET', rows .. id, unpack(set))
+  -- A worker that had lost the job to the reaper could still complete it, and what it hasn't seen would be lost.
+  redis.call('HDEL', rows .. id, unpack(gone))
+  -- So that the same call again, whose answer was lost, doesn't do it twice.
+  redis.call('SET', root .. 'merged:' .. job.id, id .. ' ' .. nonce, 'PX', memory)
+  return 'REPLACED ' .. id
+end
+
+-- Puts a job off to a later time, but never beyond its latest. One that was claimed keeps the time of its retry, and one
+-- whose time has come isn't held up any more.
+local function put_off(holder, job)
+  if not holder.is_fresh or not redis.call('ZSCORE', schedule, holder.id) then return end
+  local latest = tonumber(holder.latest or job.latest)
+  local due = math.min(job.due, latest)
+  local row = redis.call('HMGET', rows .. holder.id, 'priority', 'group')
+  redis.call('ZREM', schedule, holder.id)
+  redis.call('HSET', rows .. holder.id, 'latest', string.format('%.0f', latest), 'state', due > time and 'scheduled' or 'pending')
+  if due > time then
+    to_schedule(schedule, marker, holder.id, due)
+  else
+    to_waiting(pending, root, marker, holder.id, row[1], row[2])
+  end
+end
+
+-- The same for a job that is parked, with the time from which it may run.
+local function take_over_parked(id, job)
+  local latest = tonumber(redis.call('HGET', rows .. id, 'latest') or job.latest)
+  local answer = take_over(id, job)
+  if not job.latest and not string.find(job.conflict, 'then') then return answer end
+  local due = math.min(job.due, latest or job.due)
+  if latest then redis.call('HSET', rows .. id, 'latest', string.format('%.0f', latest)) end
+  if due > time then
+    redis.call('HSET', rows .. id, 'due', string.format('%.0f', due))
+  else
+    redis.call('HDEL', rows .. id, 'due')
+  end
+  return answer
+end
+
+-- What becomes of a job whose key is held; nothing if it isn't.
+local function meet_holder(job)
+  if not job.did then return nil end
+  local merged = job.conflict ~= '' and redis.pcall('GET', root .. 'merged:' .. job.id)
+  local into, whose = string.match(type(merged) == 'string' and merged or '', '^(%w+) (.*)$')
+  if into and whose == nonce then return 'REPLACED ' .. into end
+
+  local holder = holder_of(root, job.did, time)
+  if not holder and follow(root, job.did) then holder = holder_of(root, job.did, time) end
+  if not holder then return nil end
+  if not holder.is_there or job.conflict == '' then return 'DUPLICATE ' .. holder.id .. '  ' end
+  local parked = redis.pcall('GET', root .. 'next:' .. job.did)
+  if parked_row(root, parked) then return take_over_parked(parked, job) end
+  if not holder.is_active and (job.latest or string.find(job.conflict, 'replace')) then
+    local answer = take_over(holder.id, job)
+    if job.latest then put_off(holder, job) end
+    return answer
+  end
+  if string.find(job.conflict, 'then') and (holder.is_active or holder.is_reaped) then return park(job, holder) end
+  return 'DUPLICATE ' .. holder.id .. '  '
+end
+
+check_sets(pending, schedule, root .. 'parked')
 local replies = {}
 for i, job in ipairs(jobs) do
-  replies[i] = already_here(job) or admit(job)
+  replies[i] = already_here(job) or meet_holder(job) or admit(job)
 end
 if #waiting > 0 then
   redis.call('ZADD', pending, unpack(waiting))

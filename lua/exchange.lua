@@ -9,11 +9,10 @@
 -- KEYS[7] marker      emq:{q}:marker             zset    as complete and claim
 -- KEYS[8] meta        emq:{q}:meta               hash    as claim
 -- KEYS[9] claims      emq:{q}:claims             hash    as claim
--- KEYS[10] keys       emq:{q}:de:<key>           string  as complete and claim
--- KEYS[11] completed  emq:{q}:metrics:completed  hash    as complete
--- KEYS[12] failed     emq:{q}:metrics:failed     hash    as claim
--- KEYS[13] events     emq:{q}:events             channel as complete and claim
--- KEYS[14] root       emq:{q}:<lanes>            lanes   as complete and claim
+-- KEYS[10] completed  emq:{q}:metrics:completed  hash    as complete
+-- KEYS[11] failed     emq:{q}:metrics:failed     hash    as claim
+-- KEYS[12] events     emq:{q}:events             channel as complete and claim
+-- KEYS[13] root       emq:{q}:<lanes>            lanes   as complete and claim
 -- ARGV[1] n         how many to claim at most
 -- ARGV[2] lease     ms
 -- ARGV[3] worker    as of claim
@@ -27,9 +26,9 @@
 -- DONE       this was carried out before; nothing was written for it
 -- CANCELLED  the job was cancelled and is gone; nothing was written for it
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending, lib/fence, lib/complete, lib/turns, lib/claim
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/fence, lib/complete, lib/turns, lib/claim
 
-local rows, pending, active, schedule, dead, done, marker, meta, claims, keys, completed, failed, events, root = unpack(KEYS)
+local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
 local jobs = {}
@@ -39,7 +38,7 @@ end
 
 local queue = {
   rows = rows, pending = pending, active = active, schedule = schedule, dead = dead, done = done, marker = marker,
-  meta = meta, claims = claims, keys = keys, completed = completed, failed = failed, events = events, root = root,
+  meta = meta, claims = claims, completed = completed, failed = failed, events = events, root = root,
 }
 -- Before anything is completed: what the claim would raise for later.
 check_sets(pending, active, schedule, root .. 'held')

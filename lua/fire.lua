@@ -20,7 +20,7 @@
 -- GONE     there is none of this name; nothing was written for it
 -- EMQKIND  error: an id isn't a job's; nothing was written for any
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
 
 local rows, pending, done, keys, marker, recurring, records, root = unpack(KEYS)
 local nonce = ARGV[1]
@@ -59,8 +59,7 @@ end
 
 local function admit(job, turn, record)
   local key = job.slot ~= '' and turn.name .. '.' .. job.slot
-  local holder = key and redis.pcall('GET', keys .. key)
-  if type(holder) == 'string' and read_row(rows, holder) then return 0 end
+  if key and holder_of(root, key, time) then return 0 end
   local row = { 'state', 'pending', 'attempts', '0' }
   local function also(field, value)
     if not value or value == '' then return end

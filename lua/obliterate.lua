@@ -9,24 +9,23 @@
 -- KEYS[7] marker     emq:{q}:marker             zset    deleted
 -- KEYS[8] meta       emq:{q}:meta               hash    paused; deleted at last
 -- KEYS[9] claims     emq:{q}:claims             hash    deleted
--- KEYS[10] keys      emq:{q}:de:<key>           string  deduplication keys deleted that point at these jobs
--- KEYS[11] completed emq:{q}:metrics:completed  hash    deleted
--- KEYS[12] failed    emq:{q}:metrics:failed     hash    deleted
--- KEYS[13] recurring emq:{q}:repeat            zset    members removed
--- KEYS[14] records   emq:{q}:repeat:<name>      hash    deleted
--- KEYS[15] root      emq:{q}:<lanes>            lanes   members of lanes removed; all that is known of lanes deleted at last
+-- KEYS[10] completed emq:{q}:metrics:completed  hash    deleted
+-- KEYS[11] failed    emq:{q}:metrics:failed     hash    deleted
+-- KEYS[12] recurring emq:{q}:repeat             zset    members removed
+-- KEYS[13] records   emq:{q}:repeat:<name>      hash    deleted
+-- KEYS[14] root      emq:{q}:<lanes>            lanes   members of lanes and `parked` removed; what is known of lanes deleted at last
 -- ARGV[1] limit  how many jobs at most
 -- ARGV[2] force  1 to delete jobs that workers hold, too, else 0
 --
 -- Answers how many were deleted, and 1 if there is more, else 0.
 -- EMQLOCK  error: workers hold jobs; nothing was written
 --
--- uses lib/guard, lib/waiting, lib/lanes, lib/marks, lib/clock, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
 
-local rows, pending, active, schedule, dead, done, marker, meta, claims, keys, completed, failed, recurring, records, root = unpack(KEYS)
+local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, recurring, records, root = unpack(KEYS)
 local limit, force = tonumber(ARGV[1]), ARGV[2] == '1'
 
-check_sets(pending, schedule, dead, done)
+check_sets(pending, schedule, dead, done, root .. 'parked')
 if redis.call('ZCARD', active) > 0 and not force then
   return redis.error_reply('EMQLOCK the queue is active: workers hold jobs of it')
 end
@@ -39,7 +38,7 @@ local function wipe(place)
   for _, id in ipairs(ids) do
     local key = redis.pcall('HGET', rows .. id, 'did')
     redis.call('DEL', rows .. id, rows .. id .. ':logs', rows .. id .. ':result')
-    if type(key) == 'string' then release_key(keys, key, id) end
+    if type(key) == 'string' then free_key(root, key, id) end
   end
   removed = removed + #ids
 end
@@ -47,7 +46,8 @@ end
 -- So that nothing starts between the slices.
 redis.call('ZREM', marker, '0')
 redis.call('HSET', meta, 'paused', '1')
-for _, place in ipairs({ pending, schedule, dead, active, done }) do wipe(place) end
+-- The parked first: who is gone can't follow.
+for _, place in ipairs({ root .. 'parked', pending, schedule, dead, active, done }) do wipe(place) end
 local lanes = redis.call('ZRANGE', root .. 'lanes', 0, limit - 1)
 for _, lane in ipairs(lanes) do
   if removed < limit then

@@ -1,21 +1,21 @@
--- promote: move scheduled jobs that are due to their waiting place, and lanes whose rate held them back into the ring.
+-- promote: let go on what has waited for its time: scheduled jobs, held lanes, parked jobs with nobody in front.
 --
 -- KEYS[1] rows      emq:{q}:job:<id>  hash  state
 -- KEYS[2] schedule  emq:{q}:schedule  zset  members removed
 -- KEYS[3] pending   emq:{q}:pending   zset  members added that have no lane
 -- KEYS[4] marker    emq:{q}:marker    zset  set if any job waits
--- KEYS[5] root      emq:{q}:<lanes>   lanes members of lanes added, held lanes offered
+-- KEYS[5] root      emq:{q}:<lanes>   lanes members of lanes added, held lanes offered, members of `parked` looked at
 -- ARGV[1] limit     how many at most
 --
 -- Answers how many were promoted; ms until the next is due, 0 if more are due now, or -1 if there is none; how many
 -- ids without a row were dropped.
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
 
 local rows, schedule, pending, marker, root = unpack(KEYS)
 local limit, time = tonumber(ARGV[1]), now()
 
-check_sets(pending, root .. 'held')
+check_sets(pending, root .. 'held', root .. 'parked')
 -- Raises here if it isn't a list, and not after the writes.
 redis.call('LLEN', root .. 'ring')
 local ids = redis.call('ZRANGEBYSCORE', schedule, '-inf', time, 'LIMIT', 0, limit)
@@ -37,6 +37,7 @@ for _, job in ipairs(due) do
 end
 if #freed > 0 then redis.call('ZREM', root .. 'held', unpack(freed)) end
 for _, lane in ipairs(freed) do offer(root, marker, lane) end
+look_after_parked(root, time, limit)
 
 -- Whatever waits, and not only what was promoted: a marker that got lost, with the worker that took it or with a
 -- server that forgot it, is made good here.

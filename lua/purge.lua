@@ -1,10 +1,10 @@
 -- purge: look at a slice of one place, and delete the jobs of it that are old enough.
 --
 -- KEYS[1] rows   emq:{q}:job:<id>  hash    rows, logs and results deleted
--- KEYS[2] place  emq:{q}:dead      zset    members removed; or pending, or schedule
+-- KEYS[2] place  emq:{q}:dead      zset    members removed; or pending, schedule, parked
 -- KEYS[3] done   emq:{q}:done      zset    members added that were ever claimed
--- KEYS[4] keys   emq:{q}:de:<key>  string  deduplication keys deleted that point at these jobs
--- KEYS[5] events emq:{q}:events    channel removed
+-- KEYS[4] events emq:{q}:events    channel removed
+-- KEYS[5] root   emq:{q}:<lanes>   lanes   deduplication keys freed or passed on
 -- ARGV[1] offset     how many to skip
 -- ARGV[2] limit      how many to look at
 -- ARGV[3] age        ms since its death, if the scores are that, or since its id was minted; 0 for any
@@ -13,9 +13,9 @@
 --
 -- Answers how many were looked at, and how many of them were deleted.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/ending
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
 
-local rows, place, done, keys, events = unpack(KEYS)
+local rows, place, done, events, root = unpack(KEYS)
 local offset, limit, age, dies, retention =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5])
 local time = now()
@@ -44,7 +44,7 @@ end
 if #going > 0 then redis.call('ZREM', place, unpack(going)) end
 for _, job in ipairs(jobs) do
   redis.call('DEL', rows .. job.id, rows .. job.id .. ':logs', rows .. job.id .. ':result')
-  release_key(keys, job.key, job.id)
+  free_key(root, job.key, job.id)
   -- As after a removal: the tokens of a new job of the same id begin at 1 again.
   if job.was_claimed then redis.call('ZADD', done, time + retention, job.id) end
   publish(events, 'removed', job.id)

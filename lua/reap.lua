@@ -5,19 +5,18 @@
 -- KEYS[3] pending  emq:{q}:pending         zset    members added that have no lane
 -- KEYS[4] dead     emq:{q}:dead            zset    members added, score = time of death
 -- KEYS[5] marker   emq:{q}:marker          zset    set if any was recovered, or someone waited for a slot
--- KEYS[6] keys     emq:{q}:de:<key>        string  deduplication keys of the dead deleted
--- KEYS[7] failed   emq:{q}:metrics:failed  hash    count + 1 for each dead
--- KEYS[8] events   emq:{q}:events          channel stalled, dead
--- KEYS[9] root     emq:{q}:<lanes>         lanes   slots freed, members of lanes added
+-- KEYS[6] failed   emq:{q}:metrics:failed  hash    count + 1 for each dead
+-- KEYS[7] events   emq:{q}:events          channel stalled, dead
+-- KEYS[8] root     emq:{q}:<lanes>         lanes   slots freed, members of lanes added; deduplication keys as bury
 -- ARGV[1] max_stalled  the stall at which a job is buried, or empty for never
 -- ARGV[2] limit        how many at most
 --
 -- Answers 1 if more have lost their lease, else 0; how many ids without a row were dropped; the ids that wait again;
 -- the ids that are dead; the ids that are gone, since somebody had cancelled them.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
 
-local rows, active, pending, dead, marker, keys, failed, events, root = unpack(KEYS)
+local rows, active, pending, dead, marker, failed, events, root = unpack(KEYS)
 local max_stalled, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = now()
 
@@ -60,7 +59,7 @@ for _, job in ipairs(stalled) do
     cancelled[#cancelled + 1] = job.id
   elseif max_stalled and job.stalls >= max_stalled then
     redis.call('HSET', row, 'state', 'dead', 'stalled', job.stalls, 'last_error', 'stalled')
-    to_dead(dead, keys, failed, events, job.id, job.key, time)
+    to_dead(dead, root, failed, events, job.id, job.key, time)
     buried[#buried + 1] = job.id
   else
     redis.call('HSET', row, 'state', 'pending', 'stalled', job.stalls, 'reaped', job.token)

@@ -8,8 +8,7 @@
 -- KEYS[6] schedule  emq:{q}:schedule         zset    member removed
 -- KEYS[7] dead      emq:{q}:dead             zset    member removed
 -- KEYS[8] done      emq:{q}:done             zset    member added, if the job was ever claimed
--- KEYS[9] keys      emq:{q}:de:<key>         string  deduplication key deleted, if it points at this job
--- KEYS[10] root     emq:{q}:<lanes>          lanes   member of its lane removed
+-- KEYS[9] root      emq:{q}:<lanes>          lanes   member removed; deduplication key freed or passed on
 -- ARGV[1] id
 -- ARGV[2] retention  ms for which the id of a job that was claimed stays taken
 --
@@ -17,9 +16,9 @@
 -- GONE     there is no such job; nothing was written
 -- EMQLOCK  error: a worker holds the job; nothing was written
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/ending
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
 
-local row, logs, result, active, pending, schedule, dead, done, keys, root = unpack(KEYS)
+local row, logs, result, active, pending, schedule, dead, done, root = unpack(KEYS)
 local id, retention = ARGV[1], tonumber(ARGV[2])
 
 check_sets(pending, schedule, dead, done)
@@ -33,7 +32,7 @@ leave_line(pending, root, id, field[3])
 redis.call('ZREM', schedule, id)
 redis.call('ZREM', dead, id)
 redis.call('DEL', row, logs, result)
-release_key(keys, field[2], id)
+free_key(root, field[2], id)
 -- The tokens of a new job begin at 1 again: under the same id, a worker that still believes in its claim of the old
 -- job could settle the new one.
 if field[1] ~= '0' then redis.call('ZADD', done, now() + retention, id) end

@@ -1,6 +1,6 @@
--- update: change a job that waits or is scheduled: what it is to do, its priority, when it is due.
+-- update: change a job that waits, is scheduled or is parked: what it is to do, its priority, when it is due.
 --
--- KEYS[1] row       emq:{q}:job:<id>  hash  payload, priority, state, updated = the call
+-- KEYS[1] row       emq:{q}:job:<id>  hash  payload, priority, state, due, updated = the call; reaped removed
 -- KEYS[2] active    emq:{q}:active    zset  read
 -- KEYS[3] pending   emq:{q}:pending   zset  member added or removed, or its score changed, if the job has no lane
 -- KEYS[4] schedule  emq:{q}:schedule  zset  member added or removed, or its score changed
@@ -24,19 +24,21 @@ local row, active, pending, schedule, dead, marker, root = unpack(KEYS)
 local id, call, due = ARGV[1], ARGV[2], ARGV[3]
 local time = now()
 
-check_sets(pending, schedule)
-local field = redis.call('HMGET', row, 'group', 'priority', 'updated')
+check_sets(pending, schedule, root .. 'parked')
+local field = redis.call('HMGET', row, 'group', 'priority', 'updated', 'due')
 if redis.call('EXISTS', row) == 0 then return 'GONE' end
 if field[3] == call then return 'DONE' end
 if redis.call('ZSCORE', active, id) then return redis.error_reply('EMQLOCK the job is active: a worker holds it') end
 if redis.call('ZSCORE', dead, id) then return redis.error_reply('EMQSTATE the job is dead: revive it first') end
 
-local lane, priority = field[1], field[2]
+local lane, priority, is_another = field[1], field[2], false
 for i = 4, #ARGV, 2 do
   if ARGV[i] == 'priority' then priority = ARGV[i + 1] end
+  if ARGV[i] == 'payload' then is_another = true end
 end
 local scheduled = redis.call('ZSCORE', schedule, id)
-local at = scheduled and tonumber(scheduled)
+local parked = redis.call('ZSCORE', root .. 'parked', id)
+local at = tonumber(scheduled or parked and field[4])
 if due == 'now' then
   at = nil
 elseif string.sub(due, 1, 1) == '+' then
@@ -47,6 +49,15 @@ end
 
 -- First of all a write that a server allows when it is out of memory.
 redis.call('HDEL', row, 'updated')
+-- A worker that had lost the job to the reaper could still complete it, without having seen the payload.
+if is_another then redis.call('HDEL', row, 'reaped') end
+if parked then
+  -- Its place stays: it goes on when the job in front has ended, and not before it is due.
+  redis.call('HDEL', row, 'due')
+  if at and at > time then redis.call('HSET', row, 'due', string.format('%.0f', at)) end
+  redis.call('HSET', row, 'updated', call, unpack(ARGV, 4))
+  return 'OK'
+end
 if scheduled then
   redis.call('ZREM', schedule, id)
 else

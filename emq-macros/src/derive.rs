@@ -53,6 +53,7 @@ fn generate(input: &DeriveInput, errors: &mut Errors) -> TokenStream {
     let aliases = (!was.is_empty()).then(|| quote!(const ALIASES: &'static [&'static str] = &[#(#was),*];));
     let location = expand::location();
     let unique_key = expand::unique_key(&krate, &options.unique);
+    let unique = options.uniqueness.method(&krate, &options.unique);
     let options = options.tokens();
     quote! {
         #[automatically_derived]
@@ -66,6 +67,7 @@ fn generate(input: &DeriveInput, errors: &mut Errors) -> TokenStream {
             const OPTIONS: #krate::JobOptions = #options;
             const LOCATION: &'static str = #location;
             #unique_key
+            #unique
         }
 
         const _: () = <#name as #krate::__private::StoredStruct>::CHECK;

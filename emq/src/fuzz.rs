@@ -5,7 +5,7 @@
 
 use std::time::UNIX_EPOCH;
 
-use crate::job::{IdError, JobId, QueueName, deduplication_key};
+use crate::job::{IdError, JobId, QueueName, Unique};
 pub use crate::store::fuzz::{reply, url};
 
 /// A text is a job id exactly if it is the spelling of a number.
@@ -50,7 +50,7 @@ pub fn name(data: &[u8]) {
             assert!(!is_plain(text) || !(1..=128).contains(&text.len()) || text == "emq", "{error}");
         }
     }
-    let key = deduplication_key(text);
+    let key = Unique::key(text).key_on_the_wire();
     assert!(is_plain(&key) && (1..=255).contains(&key.len()), "{key:?}");
     assert!(key == text || key.starts_with("h."), "{key:?}");
 }

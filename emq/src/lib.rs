@@ -24,7 +24,7 @@ pub use client::{
 pub use inject::{FromRef, JobContext, State};
 pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
-    IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Returns,
+    IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Returns, Unique,
 };
 pub use queue::{
     Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Lane, Purge, PurgeError, Purged, Queue,
@@ -80,6 +80,11 @@ pub use emq_macros::job;
 /// ```
 #[cfg(feature = "macros")]
 pub use emq_macros::Job;
+
+/// What docs/uniqueness.md shows has to compile.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../docs/uniqueness.md")]
+struct Uniqueness;
 
 /// What docs/scheduling.md shows has to compile.
 #[cfg(all(doctest, feature = "cron"))]

@@ -43,6 +43,32 @@ async fn custom_layer_runs_all_jobs_and_stops_the_slow_one() {
 }
 
 #[tokio::test]
+async fn unique_says_what_became_of_each_enqueue() {
+    let text = run("unique").await;
+    let expected = "\
+No worker runs: the job that waits takes over what comes.
+revision 1: a job of its own
+revision 2: taken over by the job that waits
+revision 3: a duplicate, nothing was added
+  indexing revision 2
+It runs: what comes now runs once after it, as the last one says.
+revision 4: parked until the job that runs has ended
+revision 5: taken over by the job that waits
+  indexing revision 5
+At most one in an hour, done or not.
+revision 6: a job of its own
+  indexing revision 6
+revision 7: a duplicate, nothing was added
+When nothing has come for a second, and after a minute in any case.
+revision 8: a job of its own
+revision 9: taken over by the job that waits
+revision 10: taken over by the job that waits
+  indexing revision 10
+";
+    assert_eq!(text, expected);
+}
+
+#[tokio::test]
 async fn own_loop_completes_retries_and_buries() {
     let text = run("own_loop").await;
     let expected = "\

@@ -8,7 +8,7 @@ local function claim(queue, n, lease, worker, request)
 
   local function read(id)
     return read_row(queue.rows, id, 'payload', 'name', 'failures', 'stalled', 'max_attempts', 'headers', 'group', 'reaped',
-      'settled', 'expires', 'did', 'cancel')
+      'settled', 'expires', 'did', 'cancel', 'unique')
   end
 
   local jobs, expired, cancelled, dropped = {}, {}, {}, 0
@@ -96,6 +96,9 @@ local function claim(queue, n, lease, worker, request)
     redis.call('ZADD', queue.active, unpack(leases))
     if #slots > 0 then redis.pcall('HSET', queue.root .. 'slots', unpack(slots)) end
     for lane, jobs_of_it in pairs(running) do redis.pcall('HINCRBY', queue.root .. 'gactive', lane, jobs_of_it) end
+    for _, job in ipairs(taken) do
+      if job.row[14] == 'start' then free_key(queue.root, job.row[12], job.id) end
+    end
     redis.call('HSET', queue.claims, worker, table.concat(mine, '|'))
     if rate then redis.call('HSET', queue.meta, 'rate', (spend(rate, #taken))) end
   end
@@ -116,7 +119,7 @@ local function claim(queue, n, lease, worker, request)
     if #taken > 0 then lease_out() end
     for _, job in ipairs(expired) do
       redis.call('HSET', queue.rows .. job.id, 'state', 'dead', 'last_error', 'expired')
-      to_dead(queue.dead, queue.keys, queue.failed, queue.events, job.id, job.key, time)
+      to_dead(queue.dead, queue.root, queue.failed, queue.events, job.id, job.key, time)
     end
     -- Asked for while a worker held the job; our own transitions see to it when it goes back.
     for _, job in ipairs(cancelled) do to_cancelled(queue.root, job.id, job.key, job.retention) end

@@ -46,11 +46,11 @@ local function complete(queue, jobs)
     end
     gone[#gone + 1] = row
     gone[#gone + 1] = row .. ':logs'
-    release_key(queue.keys, job.key, job.id)
+    end_key(queue.root, job.key, job.id, time)
     if job.result ~= '' then redis.call('SET', row .. ':result', job.result, 'PX', job.retention) end
   end
   redis.call('DEL', unpack(gone))
-  left_active(queue.root, queue.marker)
+  if #active_ids > 0 then left_active(queue.root, queue.marker) end
   redis.call('ZADD', queue.done, unpack(markers))
   add(queue.completed, 'count', #accepted)
   for _, job in ipairs(accepted) do publish(queue.events, 'completed', job.id) end

@@ -1,8 +1,3 @@
--- Gives a deduplication key back, if it still points at this job.
-local function release_key(keys, key, id)
-  if key and redis.pcall('GET', keys .. key) == id then redis.call('DEL', keys .. key) end
-end
-
 -- Tells who listens. Last of all and by pcall: a user who may not publish must not break a transition half way. An id
 -- is 14 letters and digits, which JSON takes as they are.
 local function publish(channel, event, id)
@@ -10,9 +5,9 @@ local function publish(channel, event, id)
 end
 
 -- Makes a job that was taken from its place a dead letter.
-local function to_dead(dead, keys, failed, events, id, key, time)
+local function to_dead(dead, root, failed, events, id, key, time)
   redis.call('ZADD', dead, time, id)
-  release_key(keys, key, id)
+  end_key(root, key, id, time)
   add(failed, 'count', 1)
   publish(events, 'dead', id)
 end
@@ -21,7 +16,7 @@ end
 local function to_cancelled(root, id, key, retention)
   local row = root .. 'job:' .. id
   redis.call('DEL', row, row .. ':logs', row .. ':result')
-  release_key(root .. 'de:', key, id)
+  free_key(root, key, id)
   redis.call('ZADD', root .. 'done', now() + count(retention) + cancelled_mark(), id)
   publish(root .. 'events', 'cancelled', id)
 end

@@ -116,8 +116,8 @@ impl Producer {
                 self.book.violation(format!("a new job without a key is called a duplicate of {holder}"));
                 return;
             }
-            // An earlier try was carried out.
-            (Admission::Duplicate(_), _) | (Admission::Enqueued, _) => self.book.accept(sent.id, &order.entry),
+            // New, or an earlier try was carried out.
+            _ => self.book.accept(sent.id, &order.entry),
         }
         if order.repeated {
             self.repeat(order, sent.id).await;

@@ -6,6 +6,7 @@ mod backoff;
 mod entry;
 mod keys;
 mod recurrence;
+mod uniqueness;
 mod value;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use self::{
     backoff::Backoff,
     entry::{Entry, split_at_commas},
     recurrence::Recurrence,
+    uniqueness::Uniqueness,
 };
 use crate::{duration::millis, errors::Errors, names};
 
@@ -45,6 +47,7 @@ pub(crate) struct Options {
     pub(crate) args: Option<Ident>,
     pub(crate) derive: Vec<Path>,
     pub(crate) recurrence: Recurrence,
+    pub(crate) uniqueness: Uniqueness,
     krate: Option<Path>,
     queue: Option<LitStr>,
     max_attempts: Option<u32>,
@@ -114,6 +117,7 @@ impl Options {
             "retention" => self.retention = value::duration(entry, errors),
             "backoff" => self.backoff = Backoff::read(entry, errors),
             "unique" => self.unique = value::unique(entry, errors).unwrap_or_default(),
+            key if uniqueness::KEYS.contains(&key) => self.uniqueness.set(entry, errors),
             "was" => self.was = value::was(entry, errors).unwrap_or_default(),
             "crate" => self.krate = value::krate(entry, errors),
             "args" if place == Place::Function => self.args = entry.assigned(errors),
@@ -178,6 +182,7 @@ impl Options {
         other: impl Fn(&Ident) -> Option<String>,
         errors: &mut Errors,
     ) {
+        Uniqueness::check(&self.given, errors);
         let mut good: Vec<Ident> = Vec::new();
         for name in std::mem::take(&mut self.unique) {
             if good.contains(&name) {

@@ -28,6 +28,7 @@ pub(super) fn expand(item: &Item, job: &JobFunction, options: &Options, wire_nam
     let location = location();
     let recurrence = options.recurrence.method(krate);
     let unique_key = unique_key(krate, &options.unique);
+    let unique = options.uniqueness.method(krate, &options.unique);
     quote! {
         #cfg
         #docs
@@ -46,6 +47,7 @@ pub(super) fn expand(item: &Item, job: &JobFunction, options: &Options, wire_nam
             const LOCATION: &'static str = #location;
             #recurrence
             #unique_key
+            #unique
         }
     }
 }

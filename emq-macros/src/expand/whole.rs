@@ -69,6 +69,9 @@ fn impls(item: &Item, ty: &Type) -> TokenStream {
             fn unique_key(&self) -> ::core::option::Option<#krate::__private::String> {
                 #payload::unique_key(&self.0)
             }
+            fn unique(&self) -> ::core::option::Option<#krate::Unique> {
+                #payload::unique(&self.0)
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{Client, EnqueueError};
 use crate::{
-    job::{Job, JobId, LaneName, NameError, QueueName, deduplication_key, encode},
+    job::{Job, JobId, LaneName, NameError, QueueName, Unique, encode},
     store::{Due, Item, Template},
 };
 
@@ -36,7 +36,7 @@ pub struct Draft<J> {
     job: J,
     id: Option<JobId>,
     queue: Option<String>,
-    key: Option<String>,
+    unique: Option<Unique>,
     due: Due,
     max_attempts: Option<u32>,
     priority: i32,
@@ -105,7 +105,7 @@ impl<J: Job> Draft<J> {
             job,
             id: None,
             queue: None,
-            key: None,
+            unique: None,
             due: Due::Now,
             max_attempts: None,
             priority: 0,
@@ -157,7 +157,8 @@ impl<J: Job> Draft<J> {
     }
 
     /// Gives it a deduplication key, instead of the one of its type: while a job of this queue with the same key is
-    /// unfinished, another is a duplicate of it. The key is free again when the job has ended or is a dead letter.
+    /// unfinished, another is a duplicate of it. The key is free again when the job has ended or is a dead letter. A
+    /// [`Unique`] says otherwise.
     ///
     /// ```
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
@@ -165,8 +166,8 @@ impl<J: Job> Draft<J> {
     /// let draft = emq::Draft::of(PingJob {});
     /// let draft = draft.unique("invoice-42");
     /// ```
-    pub fn unique(mut self, key: impl Into<String>) -> Self {
-        self.key = Some(key.into());
+    pub fn unique(mut self, unique: impl Into<Unique>) -> Self {
+        self.unique = Some(unique.into());
         self
     }
 
@@ -262,12 +263,11 @@ impl<J: Job> Draft<J> {
     /// Encodes it for the wire, under its own id or else `minted`.
     pub(super) fn encode(&self, client: &Client, minted: JobId) -> Result<Item, EnqueueError> {
         let (payload, headers) = self.encode_content(client, client.traceparent())?;
-        let key = self.key.clone().or_else(|| self.job.unique_key());
         Ok(Item {
             id: self.id.unwrap_or(minted),
             due: self.due,
             payload,
-            deduplication_key: key.map(|key| deduplication_key(&key)),
+            unique: self.unique.clone().or_else(|| self.job.unique()),
             priority: self.priority,
             group: self.lane()?,
             expires_in: self.expires_in,

@@ -109,8 +109,9 @@ async fn admit_durably(
 fn since(before: Admitted, mut now: Admitted, items: &[Item]) -> Admitted {
     now.repeated = true;
     for ((was, is), item) in before.admits.into_iter().zip(&mut now.admits).zip(items) {
-        if was == Admit::Enqueued && matches!(is, Admit::Duplicate { of, .. } if *of == item.id) {
-            *is = Admit::Enqueued;
+        let was_new = matches!(was, Admit::Enqueued | Admit::Parked { .. });
+        if was_new && matches!(is, Admit::Duplicate { of, .. } if *of == item.id) {
+            *is = was;
         }
     }
     now

@@ -12,7 +12,7 @@ use super::{
     ticket::Admission,
 };
 use crate::{
-    job::{Job, JobId},
+    job::{Job, JobId, Unique},
     queue::Queue,
     store::{Admit, Admitted, Durability, Item},
 };
@@ -102,7 +102,8 @@ impl<J: Job> Enqueue<J> {
     }
 
     /// Gives it a deduplication key, instead of the one of its type: while a job of this queue with the same key is
-    /// unfinished, another is a duplicate of it. The key is free again when the job has ended or is a dead letter.
+    /// unfinished, another is a duplicate of it. The key is free again when the job has ended or is a dead letter. A
+    /// [`Unique`] says otherwise.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
@@ -113,8 +114,8 @@ impl<J: Job> Enqueue<J> {
     /// assert_eq!(first.id(), second.id());
     /// # Ok(()) }
     /// ```
-    pub fn unique(mut self, key: impl Into<String>) -> Self {
-        self.draft = self.draft.unique(key);
+    pub fn unique(mut self, unique: impl Into<Unique>) -> Self {
+        self.draft = self.draft.unique(unique);
         self
     }
 
@@ -297,10 +298,14 @@ pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &A
     let entered = |outcome| Outcome::Ended(Ok(Entered { id: item.id, outcome }));
     match admit {
         Admit::Enqueued => entered(Admission::Enqueued),
+        Admit::Parked { behind } => entered(Admission::Parked(*behind)),
+        Admit::Replaced { of } => entered(Admission::Replaced(*of)),
         Admit::Duplicate { of, .. } if *of != item.id => entered(Admission::Duplicate(*of)),
         // The first try was carried out, and only its reply was lost. If the job has ended since, its nonce is gone.
-        Admit::Duplicate { nonce: theirs, .. } if is_repeat && (theirs.is_none() || theirs.as_deref() == nonce) => {
-            entered(Admission::Enqueued)
+        Admit::Duplicate { nonce: theirs, behind, .. }
+            if is_repeat && (theirs.is_none() || theirs.as_deref() == nonce) =>
+        {
+            entered(behind.map_or(Admission::Enqueued, Admission::Parked))
         }
         Admit::Duplicate { .. } | Admit::Conflict { .. } if minted => Outcome::Collided,
         Admit::Duplicate { of, .. } => entered(Admission::Duplicate(*of)),
@@ -318,7 +323,7 @@ mod tests {
             id,
             due: Due::Now,
             payload: "{}".into(),
-            deduplication_key: None,
+            unique: None,
             priority: 0,
             group: None,
             expires_in: None,
@@ -329,7 +334,7 @@ mod tests {
     }
 
     fn duplicate(of: JobId, nonce: Option<&str>, repeated: bool) -> Admitted {
-        Admitted { admits: vec![Admit::Duplicate { of, nonce: nonce.map(Into::into) }], repeated }
+        Admitted { admits: vec![Admit::Duplicate { of, nonce: nonce.map(Into::into), behind: None }], repeated }
     }
 
     #[test]

@@ -195,7 +195,7 @@ mod tests {
             id: Minted::next(0).0,
             due: Due::Now,
             payload: vec![b'x'; bytes].into(),
-            deduplication_key: None,
+            unique: None,
             priority: 0,
             group: None,
             expires_in: None,

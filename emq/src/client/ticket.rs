@@ -34,6 +34,7 @@ use crate::{
 /// match ticket.outcome() {
 ///     Admission::Enqueued => println!("{} waits", ticket.id()),
 ///     Admission::Duplicate(of) => println!("{of} is doing that already"),
+///     other => println!("{other:?}"),
 /// }
 /// # Ok(()) }
 /// ```
@@ -68,11 +69,19 @@ impl<J> fmt::Debug for Ticket<J> {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Admission {
     /// The job was new, and is in the queue now: pending, or scheduled if it was given a time.
     Enqueued,
-    /// Nothing was added: this job has the same id, or holds the same deduplication key.
+    /// Nothing was added: this job has the same id, or holds the same deduplication key. It may have ended, where the key
+    /// outlives it.
     Duplicate(JobId),
+    /// Nothing was added: this job, which has the same deduplication key and waits, does now what the new one was to do. See
+    /// [`Unique::replace_payload`](crate::Unique::replace_payload).
+    Replaced(JobId),
+    /// The job was new, and waits until this one has ended, which runs and holds its deduplication key. See
+    /// [`Unique::then_once`](crate::Unique::then_once).
+    Parked(JobId),
 }
 
 impl<J> Ticket<J> {
@@ -80,7 +89,7 @@ impl<J> Ticket<J> {
         Self { entered, queue, job: PhantomData }
     }
 
-    /// The id of the job that does the work: the new one's, or the one that this is a duplicate of.
+    /// The id of the job that does the work: the new one's, or the one that this is a duplicate of or was merged into.
     ///
     /// ```no_run
     /// # fn example(ticket: emq::Ticket) {
@@ -90,8 +99,8 @@ impl<J> Ticket<J> {
     #[must_use]
     pub fn id(&self) -> JobId {
         match self.outcome() {
-            Admission::Enqueued => self.entered.id,
-            Admission::Duplicate(of) => of,
+            Admission::Enqueued | Admission::Parked(_) => self.entered.id,
+            Admission::Duplicate(of) | Admission::Replaced(of) => of,
         }
     }
 
@@ -109,7 +118,7 @@ impl<J> Ticket<J> {
         self.entered.outcome
     }
 
-    /// Whether nothing was added.
+    /// Whether nothing was written: the job is there already, or another holds its key.
     ///
     /// ```no_run
     /// # fn example(ticket: emq::Ticket) {

@@ -5,7 +5,7 @@
 
 use serde::{Deserializer, Serialize, Serializer, de::DeserializeOwned};
 
-use super::{Job, JobOptions};
+use super::{Job, JobOptions, Unique};
 use crate::inject::{FromRef, JobContext, Scope, State};
 
 /// A type that can be a field of a payload.
@@ -55,6 +55,9 @@ pub trait WholePayload: Sized {
     /// Its deduplication key.
     fn unique_key(&self) -> Option<String>;
 
+    /// The same with its rules.
+    fn unique(&self) -> Option<Unique>;
+
     /// Serializes it.
     fn encode<E: Serializer>(&self, encoder: E) -> Result<E::Ok, E::Error>;
 
@@ -70,6 +73,10 @@ impl<T: Job> WholePayload for T {
 
     fn unique_key(&self) -> Option<String> {
         Job::unique_key(self)
+    }
+
+    fn unique(&self) -> Option<Unique> {
+        Job::unique(self)
     }
 
     fn encode<E: Serializer>(&self, encoder: E) -> Result<E::Ok, E::Error> {

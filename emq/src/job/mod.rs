@@ -24,10 +24,10 @@ pub use self::{
     name::{MAX_NAME_LEN, NameError, QueueName},
     options::{DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, JobOptions},
     outcome::{Completion, IntoOutcome},
+    unique::Unique,
 };
+pub(crate) use self::{error::error_text, id::Minted, name::LaneName};
 use crate::recurring::Recurrence;
-
-pub(crate) use self::{error::error_text, id::Minted, name::LaneName, unique::deduplication_key};
 
 /// A typed job: what a producer needs in order to enqueue it.
 ///
@@ -85,6 +85,12 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     /// answered [`Duplicate`](crate::Admission::Duplicate).
     fn unique_key(&self) -> Option<String> {
         None
+    }
+
+    /// The same with its rules, for a key that is held in another way; what [`unique_key`](Self::unique_key) says unless this
+    /// is written, too.
+    fn unique(&self) -> Option<Unique> {
+        self.unique_key().map(Unique::key)
     }
 }
 

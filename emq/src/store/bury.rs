@@ -4,8 +4,8 @@ use super::{
     script::{Script, kept, number, script},
 };
 
-pub(super) static SCRIPT: Script<9, 3> =
-    script!("bury", uses "clock", "guard", "marks", "waiting", "lanes", "ending", "fence");
+pub(super) static SCRIPT: Script<8, 3> =
+    script!("bury", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
 
 impl Store {
     /// Makes a job a dead letter.
@@ -18,7 +18,6 @@ impl Store {
                 keys.active.clone(),
                 keys.pending.clone(),
                 keys.dead.clone(),
-                keys.deduplication.clone(),
                 keys.failed.clone(),
                 keys.events.clone(),
                 keys.marker.clone(),

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::job::{Job, JobError, JobId};
 
-pub(super) static SCRIPT: Script<12, 4> =
-    script!("claim", uses "clock", "guard", "marks", "waiting", "lanes", "ending", "turns", "claim");
+pub(super) static SCRIPT: Script<11, 4> =
+    script!("claim", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "turns", "claim");
 
 /// How many fields of a job a claim answers with.
 const FIELDS: usize = 9;
@@ -210,7 +210,6 @@ impl Store {
                 keys.marker.clone(),
                 keys.meta.clone(),
                 keys.claims.clone(),
-                keys.deduplication.clone(),
                 keys.failed.clone(),
                 keys.events.clone(),
                 keys.root.clone(),

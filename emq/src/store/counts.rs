@@ -41,17 +41,19 @@ pub struct Counts {
     pub paused: bool,
     /// In how many lanes jobs wait.
     pub lanes: u64,
+    /// Wait until the job has ended that holds their deduplication key.
+    pub parked: u64,
 }
 
 impl Counts {
-    /// How many jobs haven't ended: pending, active and scheduled.
+    /// How many jobs haven't ended: pending, active, scheduled and parked.
     ///
     /// ```
     /// assert_eq!(emq::Counts::default().unfinished(), 0);
     /// ```
     #[must_use]
     pub fn unfinished(&self) -> u64 {
-        self.pending.saturating_add(self.active).saturating_add(self.scheduled)
+        self.pending.saturating_add(self.active).saturating_add(self.scheduled).saturating_add(self.parked)
     }
 }
 
@@ -89,6 +91,7 @@ impl Counts {
             failed: reply.count()?,
             paused: reply.integer()? == 1,
             lanes: reply.count()?,
+            parked: reply.count()?,
         })
     }
 }

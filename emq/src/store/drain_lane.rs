@@ -8,8 +8,8 @@ use super::{
 };
 use crate::job::LaneName;
 
-pub(super) static SCRIPT: Script<4, 3> =
-    script!("drain_lane", uses "clock", "guard", "marks", "waiting", "lanes", "ending");
+pub(super) static SCRIPT: Script<3, 3> =
+    script!("drain_lane", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What one call that drains a lane has done.
 ///
@@ -40,7 +40,7 @@ impl Store {
     ) -> Result<LaneDrained, CallError> {
         let keys = &self.keys;
         let call = SCRIPT.with(
-            [keys.rows.clone(), keys.done.clone(), keys.deduplication.clone(), keys.root.clone()],
+            [keys.rows.clone(), keys.done.clone(), keys.root.clone()],
             [LaneName::on_wire(Some(lane)).into(), number(limit as u64), millis(retention)],
         );
         let mut reply = Reply::list("drain_lane", self.connection.call(call).await?.value)?;

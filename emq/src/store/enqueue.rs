@@ -9,9 +9,12 @@ use super::{
     reply::{Reply, unexpected, unlike},
     script::{Script, millis, number, script, unix_millis},
 };
-use crate::job::{JobId, LaneName};
+use crate::job::{JobId, LaneName, Unique};
 
-pub(super) static SCRIPT: Script<7, 1> = script!("enqueue", uses "clock", "guard", "waiting", "lanes");
+pub(super) static SCRIPT: Script<7, 2> = script!("enqueue", uses "clock", "guard", "waiting", "lanes", "unique");
+
+/// How long it is remembered that a job was merged into another, for the same enqueue again whose answer was lost.
+const MERGED_FOR: Duration = Duration::from_secs(10 * 60);
 
 /// One job to admit.
 #[derive(Clone, Debug)]
@@ -19,8 +22,7 @@ pub(crate) struct Item {
     pub(crate) id: JobId,
     pub(crate) due: Due,
     pub(crate) payload: Bytes,
-    /// As it stands on the wire.
-    pub(crate) deduplication_key: Option<String>,
+    pub(crate) unique: Option<Unique>,
     pub(crate) priority: i32,
     pub(crate) group: Option<LaneName>,
     pub(crate) expires_in: Option<Duration>,
@@ -52,8 +54,22 @@ pub(crate) struct Admitted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Admit {
     Enqueued,
-    Duplicate { of: JobId, nonce: Option<String> },
-    Conflict { with: JobId, nonce: Option<String> },
+    Parked {
+        behind: JobId,
+    },
+    Replaced {
+        of: JobId,
+    },
+    /// `behind` whom the job that is here was parked, if it was.
+    Duplicate {
+        of: JobId,
+        nonce: Option<String>,
+        behind: Option<JobId>,
+    },
+    Conflict {
+        with: JobId,
+        nonce: Option<String>,
+    },
 }
 
 impl Store {
@@ -72,7 +88,7 @@ impl Store {
                 keys.marker.clone(),
                 keys.root.clone(),
             ],
-            [nonce.unwrap_or_default().to_owned().into()],
+            [nonce.unwrap_or_default().to_owned().into(), millis(MERGED_FOR)],
             more,
         );
         let answer = self.connection.call(call).await?;
@@ -87,9 +103,11 @@ fn push(item: &Item, args: &mut Vec<Value>) {
         Due::In(delay) => format!("+{}", millis(delay).as_string().unwrap_or_default()).into(),
         Due::At(time) => unix_millis(time),
     });
+    args.push(item.unique.as_ref().map(Unique::conflict_text).unwrap_or_default().into());
     args.push(item.payload.clone().into());
     let fields: Vec<(&str, Value)> = [
-        item.deduplication_key.clone().map(|key| ("did", key.into())),
+        item.unique.as_ref().map(|unique| ("did", unique.key_on_the_wire().into())),
+        item.unique.as_ref().and_then(Unique::held_text).map(|held| ("unique", held.into())),
         (item.priority != 0).then(|| ("priority", number(item.priority))),
         item.group.as_ref().map(|group| ("group", group.as_str().to_owned().into())),
         item.expires_in.map(|wait| ("expires", millis(wait))),
@@ -125,8 +143,11 @@ impl Admit {
         let word = words.next();
         let id = words.next().and_then(|id| id.parse().ok());
         let nonce = words.next().filter(|nonce| !nonce.is_empty()).map(str::to_owned);
+        let behind = words.next().and_then(|id| id.parse().ok());
         match (word, id) {
-            (Some("DUPLICATE"), Some(of)) => Ok(Self::Duplicate { of, nonce }),
+            (Some("PARKED"), Some(behind)) => Ok(Self::Parked { behind }),
+            (Some("REPLACED"), Some(of)) => Ok(Self::Replaced { of }),
+            (Some("DUPLICATE"), Some(of)) => Ok(Self::Duplicate { of, nonce, behind }),
             (Some("CONFLICT"), Some(with)) => Ok(Self::Conflict { with, nonce }),
             _ => Err(unexpected("enqueue", &text.to_owned().into())),
         }

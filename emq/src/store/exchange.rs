@@ -7,8 +7,8 @@ use super::{
     script::{Script, script},
 };
 
-pub(super) static SCRIPT: Script<14, 4> = script!("exchange",
-    uses "clock", "guard", "marks", "waiting", "lanes", "ending", "fence", "complete", "turns", "claim"
+pub(super) static SCRIPT: Script<13, 4> = script!("exchange",
+    uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence", "complete", "turns", "claim"
 );
 
 impl Store {
@@ -30,7 +30,6 @@ impl Store {
                 keys.marker.clone(),
                 keys.meta.clone(),
                 keys.claims.clone(),
-                keys.deduplication.clone(),
                 keys.completed.clone(),
                 keys.failed.clone(),
                 keys.events.clone(),

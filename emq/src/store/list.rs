@@ -29,6 +29,9 @@ pub enum Place {
     Active,
     /// What is delayed or waits for a retry. The score is the time it is due, in Unix ms.
     Scheduled,
+    /// What waits until the job has ended that holds its deduplication key. The score is when it is next looked at whether
+    /// that job is still there, in Unix ms.
+    Parked,
     /// The dead letters. The score is the time of death, in Unix ms.
     Dead,
     /// What has finished and is remembered. The score is when it may be forgotten, in Unix ms.
@@ -63,6 +66,7 @@ impl Store {
             Place::Pending => &keys.pending,
             Place::Active => &keys.active,
             Place::Scheduled => &keys.schedule,
+            Place::Parked => &keys.parked,
             Place::Dead => &keys.dead,
             Place::Finished => &keys.done,
         };

@@ -5,8 +5,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<15, 2> =
-    script!("obliterate", uses "guard", "waiting", "lanes", "marks", "clock", "ending");
+pub(super) static SCRIPT: Script<14, 2> = script!("obliterate", uses "clock", "guard", "waiting", "lanes", "unique");
 
 impl Store {
     /// Deletes a slice of everything; how many jobs, and whether there is more. `None` if workers hold jobs.
@@ -23,7 +22,6 @@ impl Store {
                 keys.marker.clone(),
                 keys.meta.clone(),
                 keys.claims.clone(),
-                keys.deduplication.clone(),
                 keys.completed.clone(),
                 keys.failed.clone(),
                 keys.recurring.clone(),

@@ -9,7 +9,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<5, 1> = script!("promote", uses "clock", "guard", "waiting", "lanes");
+pub(super) static SCRIPT: Script<5, 1> = script!("promote", uses "clock", "guard", "waiting", "lanes", "unique");
 
 /// What a promotion did.
 ///

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::job::DEFAULT_RETENTION;
 
-pub(super) static SCRIPT: Script<5, 5> = script!("purge", uses "clock", "guard", "marks", "ending");
+pub(super) static SCRIPT: Script<5, 5> =
+    script!("purge", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What one slice of a purge looked at, and deleted.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +24,13 @@ impl Store {
         let keys = &self.keys;
         let key = match place {
             Place::Scheduled => &keys.schedule,
+            Place::Parked => &keys.parked,
             Place::Dead => &keys.dead,
             _ => &keys.pending,
         };
         let dies = u8::from(place == Place::Dead);
         let call = SCRIPT.with(
-            [keys.rows.clone(), key.clone(), keys.done.clone(), keys.deduplication.clone(), keys.events.clone()],
+            [keys.rows.clone(), key.clone(), keys.done.clone(), keys.events.clone(), keys.root.clone()],
             [number(offset), number(MAX_BATCH as u64), millis(older_than), number(dies), millis(DEFAULT_RETENTION)],
         );
         let mut reply = Reply::list("purge", self.connection.call(call).await?.value)?;

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<9, 2> = script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "ending");
+pub(super) static SCRIPT: Script<8, 2> =
+    script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What a sweep for expired leases did.
 ///
@@ -46,7 +47,6 @@ impl Store {
                 keys.pending.clone(),
                 keys.dead.clone(),
                 keys.marker.clone(),
-                keys.deduplication.clone(),
                 keys.failed.clone(),
                 keys.events.clone(),
                 keys.root.clone(),

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<10, 2> =
-    script!("remove", uses "clock", "guard", "marks", "waiting", "lanes", "ending");
+pub(super) static SCRIPT: Script<9, 2> =
+    script!("remove", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What became of a removal.
 ///
@@ -45,7 +45,6 @@ impl Store {
                 keys.schedule.clone(),
                 keys.dead.clone(),
                 keys.done.clone(),
-                keys.deduplication.clone(),
                 keys.root.clone(),
             ],
             [id.as_str().to_owned().into(), millis(retention)],

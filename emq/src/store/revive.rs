@@ -6,8 +6,8 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<7, 1> =
-    script!("revive", uses "clock", "guard", "marks", "waiting", "lanes", "ending");
+pub(super) static SCRIPT: Script<6, 1> =
+    script!("revive", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
 
 /// What became of a revival.
 ///
@@ -39,7 +39,6 @@ impl Store {
                 keys.dead.clone(),
                 keys.pending.clone(),
                 keys.marker.clone(),
-                keys.rows.clone(),
                 keys.deduplication.clone(),
                 keys.root.clone(),
             ],

@@ -26,6 +26,8 @@ pub enum JobState {
     Active,
     /// It is delayed, or waits for a retry.
     Scheduled,
+    /// It waits until the job has ended that holds its deduplication key.
+    Parked,
     /// It is a dead letter.
     Dead,
     /// It was done, and its id is still remembered.
@@ -44,6 +46,7 @@ impl JobState {
             "pending" => Self::Pending,
             "active" => Self::Active,
             "scheduled" => Self::Scheduled,
+            "parked" => Self::Parked,
             "dead" => Self::Dead,
             "DONE" => Self::Finished,
             "CANCELLED" => Self::Cancelled,

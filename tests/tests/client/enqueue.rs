@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use emq::{Admission, Client, EnqueueError, Job, JobId, NameError};
+use emq::{Admission, Client, Completion, EnqueueError, Job, JobId, NameError, Unique};
 use serde::{Deserialize, Serialize};
 use support::{Proxy, queue_name, server};
 
@@ -31,7 +31,7 @@ async fn fifty_at_once_with_one_id_make_one_job() {
     for call in calls.collect::<Vec<_>>() {
         match call.await.unwrap().unwrap().outcome() {
             Admission::Enqueued => new += 1,
-            Admission::Duplicate(of) => assert_eq!(of, id),
+            other => assert_eq!(other, Admission::Duplicate(id)),
         }
     }
     assert_eq!(new, 1);
@@ -50,6 +50,41 @@ async fn fifty_at_once_with_one_key_all_learn_who_won() {
         *new += usize::from(!ticket.is_duplicate());
     }
     assert_eq!(ids.values().map(|(new, _)| *new).collect::<Vec<_>>(), [1], "{ids:?}");
+}
+
+#[tokio::test]
+async fn fifty_at_once_that_replace_make_one_job_that_does_what_the_last_one_said() {
+    let client = client().await;
+    let name = queue_name("once");
+    let queue = client.queue(&name).unwrap();
+    let at_once = async |unique: Unique| {
+        let call = |n| client.enqueue(Work { n }).queue(&name).unique(unique.clone()).into_future();
+        let calls: Vec<_> = (0..50).map(|n| tokio::spawn(call(n))).collect();
+        let mut tickets = Vec::new();
+        for call in calls {
+            tickets.push(call.await.unwrap().unwrap());
+        }
+        tickets
+    };
+    let unique = Unique::key("k").replace_payload().then_once();
+    let tickets = at_once(unique.clone()).await;
+    let first = tickets[0].id();
+    let outcomes = tickets.iter().map(emq::Ticket::outcome);
+    let (new, merged): (Vec<_>, Vec<_>) = outcomes.partition(|outcome| *outcome == Admission::Enqueued);
+    assert_eq!(new.len(), 1);
+    assert!(merged.iter().all(|outcome| *outcome == Admission::Replaced(first)), "{merged:?}");
+
+    let lease = queue.claimer("w").claim(10).await.unwrap().jobs[0].lease;
+    assert_eq!(lease.id(), first);
+    let tickets = at_once(unique).await;
+    let second = tickets[0].id();
+    let outcomes = tickets.iter().map(emq::Ticket::outcome);
+    let (parked, merged): (Vec<_>, Vec<_>) = outcomes.partition(|outcome| *outcome == Admission::Parked(first));
+    assert_eq!(parked.len(), 1);
+    assert!(merged.iter().all(|outcome| *outcome == Admission::Replaced(second)), "{merged:?}");
+    queue.complete(&lease, Completion::empty()).await.unwrap();
+    let jobs = queue.claimer("w").claim(10).await.unwrap().jobs;
+    assert_eq!(jobs.iter().map(|job| job.lease.id()).collect::<Vec<_>>(), [second], "fifty make one");
 }
 
 #[tokio::test]

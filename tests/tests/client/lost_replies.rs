@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use emq::{
-    Cancelled, Claimer, Client, Completion, Draft, Extended, JobId, JobOptions, JobState, Keep, Lease, Place, Queue,
-    Removed, Revived, Schedule, Settled, Updated, layer::Delivery,
+    Admission, Cancelled, Claimer, Client, Completion, Draft, Extended, JobId, JobOptions, JobState, Keep, Lease,
+    Place, Queue, Removed, Revived, Schedule, Settled, Unique, Updated, layer::Delivery,
 };
 use futures_util::future::join_all;
 use support::proxy::{Command, When};
@@ -591,6 +591,36 @@ async fn pause_resume_and_remove_a_recurring_job() {
         let recurring = line.broken.recurring();
         assert!(line.suffer(fault, recurring.remove("report")).await.unwrap(), "{fault:?}");
         assert_eq!(line.sound.recurring().get("report").await.unwrap(), None, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_enqueue_that_is_merged_into_a_waiting_job_is_so_once_whatever_comes_between() {
+    under_each_fault(async |line, fault| {
+        let unique = || Unique::key("k").debounce(MINUTE * 9);
+        let first = line.sound.enqueue(Work { n: 0 }).unique(unique()).delay(MINUTE).await.unwrap().id();
+        let call = line.broken.enqueue(Work { n: 1 }).unique(unique()).delay(MINUTE * 2).into_future();
+        let ticket = line.suffer(fault, call).await.unwrap();
+        assert_eq!((ticket.outcome(), ticket.id()), (Admission::Replaced(first), first), "{fault:?}");
+        assert_eq!(line.sound.counts().await.unwrap().scheduled, 1, "{fault:?}");
+        assert_eq!(line.sound.get(first).await.unwrap().unwrap().payload, r#"{"n":1}"#, "{fault:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_enqueue_that_is_parked_is_so_once_and_told_behind_whom() {
+    under_each_fault(async |line, fault| {
+        let unique = || Unique::key("k").then_once();
+        let first = line.sound.enqueue(Work { n: 0 }).unique(unique()).await.unwrap().id();
+        let lease = line.sound.claimer("sound").claim(1).await.unwrap().jobs[0].lease;
+        let call = line.broken.enqueue(Work { n: 1 }).unique(unique()).into_future();
+        let ticket = line.suffer(fault, call).await.unwrap();
+        assert_eq!(ticket.outcome(), Admission::Parked(first), "{fault:?}");
+        line.sound.complete(&lease, Completion::empty()).await.unwrap();
+        let jobs = line.sound.claimer("sound").claim(9).await.unwrap().jobs;
+        assert_eq!(jobs.iter().map(|job| job.lease.id()).collect::<Vec<_>>(), [ticket.id()], "{fault:?}");
     })
     .await;
 }

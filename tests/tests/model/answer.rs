@@ -33,6 +33,7 @@ pub(crate) enum Answer {
         pending: usize,
         active: usize,
         scheduled: usize,
+        parked: usize,
         dead: usize,
         remembered: usize,
         completed: u64,
@@ -58,6 +59,8 @@ pub(crate) enum Answer {
 pub(crate) enum Admitted {
     New,
     Duplicate(Slot),
+    Replaced(Slot),
+    Parked(Slot),
     Conflict(Slot),
 }
 
@@ -110,7 +113,9 @@ impl Answer {
     /// set the marker, and a trim may have forgotten silent workers: those don't say.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
-            Self::Enqueued(jobs) => !jobs.contains(&Admitted::New),
+            Self::Enqueued(jobs) => {
+                jobs.iter().all(|job| matches!(job, Admitted::Duplicate(_) | Admitted::Conflict(_)))
+            }
             // Of a cancellation it says only that the job is gone, and not since when.
             Self::Settled(settled) => ![Settled::Accepted, Settled::Cancelled].contains(settled),
             Self::Cancelled(cancelled) => *cancelled == Cancelled::Gone,

@@ -12,7 +12,7 @@ use crate::verb::{HOUR, Slot, WORKERS};
 /// Takes time off everything that has one, which is as good as letting it pass.
 const ADVANCE: &str = "
 local prefix, wait = ARGV[1], tonumber(ARGV[2])
-for _, set in ipairs({'active', 'schedule', 'dead', 'done', 'held'}) do
+for _, set in ipairs({'active', 'schedule', 'parked', 'dead', 'done', 'held'}) do
     for _, id in ipairs(redis.call('ZRANGE', prefix .. set, 0, -1)) do
         redis.call('ZINCRBY', prefix .. set, -wait, id)
     end
@@ -34,9 +34,14 @@ local held = redis.call('HGET', prefix .. 'meta', 'held')
 if held then redis.call('HSET', prefix .. 'meta', 'held', string.format('%.0f', tonumber(held) - wait)) end
 for i = 3, #ARGV do
     local row = prefix .. 'job:' .. ARGV[i]
-    local expires = redis.call('HGET', row, 'expires')
-    if expires then redis.call('HSET', row, 'expires', string.format('%.0f', tonumber(expires) - wait)) end
-    local key = prefix .. 'job:' .. ARGV[i] .. ':result'
+    for _, field in ipairs({'expires', 'latest', 'due', 'unique'}) do
+        local words, at = string.match(redis.call('HGET', row, field) or '', '^(.-)(%d+)$')
+        if at and words ~= 'after ' then
+            redis.call('HSET', row, field, words .. string.format('%.0f', tonumber(at) - wait))
+        end
+    end
+end
+for _, key in ipairs(redis.call('KEYS', '*')) do
     local left = redis.call('PTTL', key)
     if left >= 0 then redis.call('PEXPIRE', key, left - wait) end
 end
@@ -157,9 +162,9 @@ impl Stage<'_> {
         assert!(!reply.is_error(), "{reply}");
     }
 
-    /// In how many ms a job's result goes.
-    pub(crate) async fn result_left(&mut self, slot: Slot) -> i64 {
-        let key = format!("{}job:{}:result", self.prefix, self.id(slot));
+    /// In how many ms a key goes.
+    pub(crate) async fn left(&mut self, key: &str) -> i64 {
+        let key = format!("{}{key}", self.prefix);
         self.raw.line(&format!("PTTL {key}")).await.int()
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::facts::{Facts, Spot, row};
-use crate::model::{Ended, HEADER, Job, Model, Moment, NAME, Note, Place, Spent, key_text, payload, state_text};
+use crate::model::{Ended, HEADER, Hold, Job, Model, Moment, NAME, Note, Place, Spent, key_text, payload, state_text};
 use crate::verb::{HOUR, Lane};
 
 /// Between which two times of the server's clock each verb was carried out.
@@ -122,6 +122,7 @@ impl Wanted<'_> {
                     }
                 }
                 Place::Scheduled { due } => self.time("schedule", &id, due, 0.0),
+                Place::Parked { look } => self.time("parked", &id, look, 0.0),
                 Place::Dead { since } => self.time("dead", &id, since, 0.0),
             }
             self.row(&row(*slot), job);
@@ -141,7 +142,19 @@ impl Wanted<'_> {
             self.text(&key, "(expires)", "", &"");
         }
         for (key, holder) in &model.keys {
-            self.text(&format!("de:{}", key_text(*key)), "string", "", &format!("{holder:?}"));
+            let name = format!("de:{}", key_text(*key));
+            self.text(&name, "string", "", &format!("{:?}", holder.by));
+            if holder.until.is_some() {
+                self.text(&name, "(expires)", "", &"");
+            }
+        }
+        for (key, parked) in &model.next {
+            self.text(&format!("next:{}", key_text(*key)), "string", "", &format!("{parked:?}"));
+        }
+        for (slot, (into, _)) in &model.merged {
+            let name = format!("merged:{slot:?}");
+            self.text(&name, "string", "", &format!("{into:?} "));
+            self.text(&name, "(expires)", "", &"");
         }
         for (worker, note) in model.workers.iter().enumerate().filter_map(|(n, w)| Some((n, w.note.as_ref()?))) {
             self.note(worker, note);
@@ -248,9 +261,26 @@ impl Wanted<'_> {
         field("settled", job.settled.clone());
         field("cancel", job.cancel.then(|| HOUR.to_string()));
         field("group", job.lane.map(|lane| format!("{lane:?}")));
-        if let Some(expires) = job.expires {
-            let between = self.brackets.of(expires, self.model.clock);
-            self.want(row, "hash", "expires", Want::Time { between, fraction: 0.0 });
+        field("behind", job.behind.map(|behind| format!("{behind:?}")));
+        for (name, moment) in [("expires", job.expires), ("latest", job.latest), ("due", job.due)] {
+            if let Some(moment) = moment {
+                let between = self.brackets.of(moment, self.model.clock);
+                self.want(row, "hash", name, Want::Time { between, fraction: 0.0 });
+            }
+        }
+        self.hold(row, job);
+    }
+
+    fn hold(&mut self, row: &str, job: &Job) {
+        match job.hold {
+            _ if job.key.is_none() => {}
+            Hold::UntilEnd => {}
+            Hold::UntilStart => self.text(row, "hash", "unique", &"start"),
+            Hold::AfterEnd(rest) => self.text(row, "hash", "unique", &format!("after {rest}")),
+            Hold::Until(until) => {
+                let tat = Some(self.brackets.of(until, self.model.clock));
+                self.want(row, "hash", "unique", Want::Rate { words: "for".to_owned(), tat });
+            }
         }
     }
 

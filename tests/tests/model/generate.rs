@@ -5,7 +5,9 @@ use proptest::sample::select;
 use proptest_state_machine::ReferenceStateMachine;
 
 use crate::model::{Ended, Model, Place};
-use crate::verb::{HALF_HOUR, HOUR, Lane, Rate, Right, Settling, Shelf, Slot, Spec, Tuning, Verb, WORKERS, When};
+use crate::verb::{
+    HALF_HOUR, HOUR, Held, Lane, Meeting, Rate, Right, Rules, Settling, Shelf, Slot, Spec, Tuning, Verb, WORKERS, When,
+};
 
 #[derive(Debug)]
 pub(crate) struct Machine;
@@ -113,6 +115,23 @@ fn hours(range: std::ops::Range<i64>) -> impl Strategy<Value = i64> + Clone {
     range.prop_map(|hours| hours * HOUR)
 }
 
+/// Ways to hold a key, and to meet who holds it. The latest times are whole hours, off those of the caller.
+fn rules() -> impl Strategy<Value = Rules> + Clone {
+    let wait = || (1..5_i64).prop_map(|n| n * HALF_HOUR);
+    let held = prop_oneof![
+        4 => Just(Held::UntilEnd),
+        2 => Just(Held::UntilStart),
+        2 => wait().prop_map(Held::For),
+        2 => wait().prop_map(Held::AfterEnd),
+    ];
+    let meeting = prop_oneof![
+        3 => Just(Meeting::Keeps),
+        2 => Just(Meeting::Replaced),
+        2 => hours(1..4).prop_map(|latest| Meeting::Debounced { latest }),
+    ];
+    (held, meeting, any::<bool>()).prop_map(|(held, meeting, then_once)| Rules { held, meeting, then_once })
+}
+
 /// Ids that are free are drawn more often than such as are taken.
 fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
     let now = model.now();
@@ -127,14 +146,18 @@ fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
         // within the same call, since which of the two comes first depends on the ms.
         1 => select(vec![-1, 1, 3]).prop_map(|halves| When::At(halves * HALF_HOUR)),
     ];
-    let key = prop_oneof![2 => Just(None), 1 => (0..3_u8).prop_map(Some)];
+    let key = prop_oneof![
+        4 => Just((None, Rules::default())),
+        3 => (0..3_u8, rules()).prop_map(|(key, rules)| (Some(key), rules)),
+    ];
     let max_attempts = prop_oneof![3 => Just(None), 1 => select(vec![1, 7, u32::MAX]).prop_map(Some)];
     let priority = select(vec![0, 0, 0, -1, 2, i32::MIN, i32::MAX]);
     let lane = proptest::option::weighted(0.6, any_lane());
     let expires = proptest::option::weighted(0.15, (1..4_i64).prop_map(|n| n * HALF_HOUR));
     let fields = (0..2_u8, key, when, priority, max_attempts, proptest::bool::weighted(0.2), lane, expires);
-    (select(slots), fields).prop_map(|(slot, (payload, key, when, priority, max_attempts, header, lane, expires))| {
-        Spec { slot, payload, key, when, priority, max_attempts, header, lane, expires }
+    (select(slots), fields).prop_map(|(slot, fields)| {
+        let (payload, (key, rules), when, priority, max_attempts, header, lane, expires) = fields;
+        Spec { slot, payload, key, rules, when, priority, max_attempts, header, lane, expires }
     })
 }
 
@@ -242,6 +265,7 @@ fn trim() -> impl Strategy<Value = Verb> {
 }
 
 fn list() -> impl Strategy<Value = Verb> {
-    let shelf = select(vec![Shelf::Pending, Shelf::Active, Shelf::Scheduled, Shelf::Dead, Shelf::Finished]);
+    let shelf =
+        select(vec![Shelf::Pending, Shelf::Active, Shelf::Scheduled, Shelf::Parked, Shelf::Dead, Shelf::Finished]);
     (shelf, 0..3_u64, 1..4_usize).prop_map(|(shelf, offset, count)| Verb::List { shelf, offset, count })
 }

@@ -8,7 +8,13 @@ use crate::verb::{Lane, Settling, Slot, Verb};
 /// The places of a job that hasn't finished: the set, and what its row says.
 fn places() -> impl Iterator<Item = (String, &'static str)> {
     let lanes = Lane::all().map(|lane| (line(Some(lane)), "pending"));
-    let sets = [("pending", "pending"), ("active", "active"), ("schedule", "scheduled"), ("dead", "dead")];
+    let sets = [
+        ("pending", "pending"),
+        ("active", "active"),
+        ("schedule", "scheduled"),
+        ("parked", "parked"),
+        ("dead", "dead"),
+    ];
     lanes.chain(sets.map(|(set, state)| (set.to_owned(), state)))
 }
 
@@ -133,28 +139,47 @@ fn members(facts: &Facts, lines: &mut Vec<String>) {
     lines.extend(strange.map(|spot| format!("a stranger: {spot}")));
 }
 
-/// Results expire, and nothing else does.
+/// Results expire, what is remembered of merged enqueues, and a key that has outlived its job; and nothing else does: no
+/// key of an unfinished job.
 fn expiry(facts: &Facts, lines: &mut Vec<String>) {
-    for spot in facts.0.keys() {
+    for (spot, value) in &facts.0 {
         let is_result = spot.key.starts_with("job:") && spot.key.ends_with(":result");
+        let is_ownerless = spot.key.strip_prefix("de:").is_some_and(|key| unfinished(key, value, facts).is_none());
         let expires = facts.get(&spot.key, "(expires)", "").is_some();
-        if expires != is_result {
+        if spot.kind != "(expires)" && expires != (is_result || is_ownerless || spot.key.starts_with("merged:")) {
             lines.push(format!("{} expires: {expires}", spot.key));
         }
     }
 }
 
-/// A deduplication key is held by a job that exists, was enqueued with it and hasn't died: it never has to heal.
+/// The unfinished job of this name, if it was enqueued with this key.
+fn unfinished(key: &str, name: &str, facts: &Facts) -> Option<Slot> {
+    let is_it = |slot: &Slot| format!("{slot:?}") == name && facts.field(*slot, "did") == Some(key);
+    Slot::all().find(|slot| is_it(slot) && facts.score("dead", *slot).is_none())
+}
+
+/// A deduplication key is held by a job that hasn't ended, and isn't parked, or it goes by itself: it never has to heal. And
+/// who is parked is known as the next of a key that somebody holds.
 fn keys(facts: &Facts, lines: &mut Vec<String>) {
-    for (spot, holder) in facts.0.iter().filter(|(spot, _)| spot.key.starts_with("de:")) {
-        let key = spot.key.trim_start_matches("de:");
-        let holds = |slot: Slot| {
-            format!("{slot:?}") == *holder
-                && facts.field(slot, "did") == Some(key)
-                && facts.score("dead", slot).is_none()
-        };
-        if !Slot::all().any(holds) {
-            lines.push(format!("{} is held by {holder}, who has no right to it", spot.key));
+    let parked = |slot: Slot| facts.score("parked", slot).is_some();
+    for (spot, holder) in facts.0.iter().filter(|(spot, _)| spot.key.starts_with("de:") && spot.kind == "string") {
+        if unfinished(spot.key.trim_start_matches("de:"), holder, facts).is_some_and(parked) {
+            lines.push(format!("{} is held by {holder}, which is parked", spot.key));
+        }
+    }
+    for (spot, next) in facts.0.iter().filter(|(spot, _)| spot.key.starts_with("next:")) {
+        let key = spot.key.trim_start_matches("next:");
+        let holder = facts.get(&format!("de:{key}"), "string", "");
+        if !unfinished(key, next, facts).is_some_and(parked) {
+            lines.push(format!("{next} comes next for {key}, and isn't parked"));
+        } else if holder.is_none_or(|holder| unfinished(key, holder, facts).is_none()) {
+            lines.push(format!("{next} is parked behind {holder:?}"));
+        }
+    }
+    for slot in Slot::all().filter(|slot| parked(*slot)) {
+        let next = facts.field(slot, "did").and_then(|key| facts.get(&format!("next:{key}"), "string", ""));
+        if next != Some(&format!("{slot:?}")) {
+            lines.push(format!("{slot:?} is parked, and {next:?} comes next"));
         }
     }
 }

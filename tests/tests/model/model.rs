@@ -11,6 +11,7 @@ mod moment;
 mod settle;
 mod sweep;
 mod turns;
+mod unique;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,6 +20,7 @@ pub(crate) use self::lanes::{Settings, Spent, Turn};
 pub(crate) use self::look::{key_text, payload, state_text};
 pub(crate) use self::moment::Moment;
 pub(crate) use self::settle::error_text;
+pub(crate) use self::unique::{Hold, Holding};
 use crate::answer::Answer;
 use crate::verb::{Lane, Slot, Verb, WORKERS};
 
@@ -39,7 +41,11 @@ pub(crate) struct Model {
     pub(crate) done: BTreeMap<Slot, Finished>,
     pub(crate) results: BTreeMap<Slot, (u8, Moment)>,
     /// Who holds which deduplication key.
-    pub(crate) keys: BTreeMap<u8, Slot>,
+    pub(crate) keys: BTreeMap<u8, Holding>,
+    /// Who is parked behind which of them.
+    pub(crate) next: BTreeMap<u8, Slot>,
+    /// The enqueues that were merged into a job, and until when that is remembered.
+    pub(crate) merged: BTreeMap<Slot, (Slot, Moment)>,
     pub(crate) workers: [Worker; WORKERS],
     /// Whether a waiting worker would be woken.
     pub(crate) marker: bool,
@@ -65,6 +71,12 @@ pub(crate) struct Job {
     pub(crate) place: Place,
     pub(crate) payload: u8,
     pub(crate) key: Option<u8>,
+    pub(crate) hold: Hold,
+    /// Beyond which it isn't put off.
+    pub(crate) latest: Option<Moment>,
+    /// Behind whom it was parked, and when it may run if it still is.
+    pub(crate) behind: Option<Slot>,
+    pub(crate) due: Option<Moment>,
     pub(crate) priority: i32,
     /// It was given one after it was enqueued, be it the default.
     pub(crate) priority_is_written: bool,
@@ -92,6 +104,7 @@ pub(crate) enum Place {
     Pending,
     Active { until: Moment },
     Scheduled { due: Moment },
+    Parked { look: Moment },
     Dead { since: Moment },
 }
 
@@ -184,6 +197,8 @@ impl Model {
         self.clock += wait;
         let now = self.now();
         self.results.retain(|_, (_, until)| *until > now);
+        self.merged.retain(|_, (_, until)| *until > now);
+        self.keys.retain(|_, holding| holding.until.is_none_or(|until| until > now));
         Answer::None
     }
 
@@ -205,7 +220,7 @@ impl Model {
         match from {
             Place::Active { .. } => self.free_slot(lane),
             Place::Pending => self.leave_line(lane),
-            Place::Scheduled { .. } | Place::Dead { .. } => {}
+            Place::Scheduled { .. } | Place::Parked { .. } | Place::Dead { .. } => {}
         }
     }
 
@@ -219,25 +234,28 @@ impl Model {
         }
     }
 
-    /// Makes a job a dead letter, which frees its key.
+    /// Puts a job where it belongs that may run from then on.
+    fn put_at(&mut self, slot: Slot, due: Moment) {
+        if due > self.now() {
+            self.put_scheduled(slot, due);
+        } else {
+            self.put_waiting(slot);
+        }
+    }
+
+    /// Makes a job a dead letter, which is an end for its key.
     fn put_dead(&mut self, slot: Slot) {
         let since = self.now();
         if let Some(job) = self.jobs.get_mut(&slot) {
             job.place = Place::Dead { since };
         }
-        self.release_key(slot);
+        self.end_key(slot);
         self.failed += 1;
         self.events.push(("dead", slot));
     }
 
-    /// Frees the deduplication key that a job holds. One that it had and another job has by now is no concern of it.
-    fn release_key(&mut self, slot: Slot) {
-        self.keys.retain(|_, holder| *holder != slot);
-    }
-
     /// Deletes a job, and remembers its id for a while.
     fn forget(&mut self, slot: Slot, remembered: Option<Finished>) {
-        self.release_key(slot);
         self.jobs.remove(&slot);
         if let Some(finished) = remembered {
             self.done.insert(slot, finished);

@@ -4,13 +4,14 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use emq::{
     Admission, Batch, CallError, Claimed, Completion, Draft, EnqueueError, Job, Keep, Lease, Place, Stored, Ticket,
+    Unique,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Admitted, Answer, Handed, LaneRecord, Record};
 use crate::bench::{Stage, ms};
-use crate::model::{HEADER, NAME, error_text};
-use crate::verb::{Lane, Rate, Right, Settling, Shelf, Slot, Spec, Tuning, Verb, When};
+use crate::model::{HEADER, NAME, error_text, key_text};
+use crate::verb::{Held, Lane, Meeting, Rate, Right, Rules, Settling, Shelf, Slot, Spec, Tuning, Verb, When};
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Work {
@@ -113,6 +114,7 @@ impl Stage<'_> {
                     pending: counts.pending as usize,
                     active: counts.active as usize,
                     scheduled: counts.scheduled as usize,
+                    parked: counts.parked as usize,
                     dead: counts.dead as usize,
                     remembered: counts.remembered as usize,
                     completed: counts.completed,
@@ -209,7 +211,7 @@ impl Stage<'_> {
     async fn enqueue(&self, spec: &Spec) -> Result<Ticket, EnqueueError> {
         let mut enqueue = self.queue.enqueue(Work { n: spec.payload }).id(self.id(spec.slot)).priority(spec.priority);
         if let Some(key) = spec.key {
-            enqueue = enqueue.unique(format!("k{key}"));
+            enqueue = enqueue.unique(unique(key, spec.rules));
         }
         enqueue = match spec.when {
             When::Now => enqueue,
@@ -244,7 +246,7 @@ impl Stage<'_> {
         let mut draft = Draft::of(Work { n: spec.payload }).queue(self.queue.name().as_str());
         draft = draft.id(self.id(spec.slot)).priority(spec.priority);
         if let Some(key) = spec.key {
-            draft = draft.unique(format!("k{key}"));
+            draft = draft.unique(unique(key, spec.rules));
         }
         draft = match spec.when {
             When::Now => draft,
@@ -271,6 +273,9 @@ impl Stage<'_> {
             Ok(ticket) => match ticket.outcome() {
                 Admission::Enqueued => Ok(Admitted::New),
                 Admission::Duplicate(of) => Ok(Admitted::Duplicate(self.slot(of)?)),
+                Admission::Replaced(of) => Ok(Admitted::Replaced(self.slot(of)?)),
+                Admission::Parked(behind) => Ok(Admitted::Parked(self.slot(behind)?)),
+                other => Err(format!("a strange outcome: {other:?}")),
             },
             Err(EnqueueError::Conflict { id }) => Ok(Admitted::Conflict(self.slot(id)?)),
             Err(error) => Err(failed(error)),
@@ -327,6 +332,7 @@ impl Stage<'_> {
             Shelf::Pending => Place::Pending,
             Shelf::Active => Place::Active,
             Shelf::Scheduled => Place::Scheduled,
+            Shelf::Parked => Place::Parked,
             Shelf::Dead => Place::Dead,
             Shelf::Finished => Place::Finished,
         };
@@ -377,4 +383,20 @@ fn rate_of(rate: Rate) -> emq::Rate {
 /// Every id of a sequence has a row.
 fn none_dropped(dropped: u64) -> Result<(), String> {
     if dropped == 0 { Ok(()) } else { Err(format!("it dropped {dropped} ids")) }
+}
+
+/// A key with its rules, as they are given to an enqueue.
+fn unique(key: u8, rules: Rules) -> Unique {
+    let unique = match (Unique::key(key_text(key)), rules.held) {
+        (unique, Held::UntilEnd) => unique,
+        (unique, Held::UntilStart) => unique.until_start(),
+        (unique, Held::For(window)) => unique.for_(ms(window)),
+        (unique, Held::AfterEnd(rest)) => unique.after_end(ms(rest)),
+    };
+    let unique = match rules.meeting {
+        Meeting::Keeps => unique,
+        Meeting::Replaced => unique.replace_payload(),
+        Meeting::Debounced { latest } => unique.debounce(ms(latest)),
+    };
+    if rules.then_once { unique.then_once() } else { unique }
 }

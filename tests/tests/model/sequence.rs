@@ -8,7 +8,7 @@ use crate::bench::{Bench, Stage};
 use crate::expect::differences;
 use crate::facts::Facts;
 use crate::invariants;
-use crate::model::Model;
+use crate::model::{Model, key_text};
 use crate::tally::Tally;
 use crate::verb::Verb;
 
@@ -66,7 +66,7 @@ async fn step(
     if events != told {
         wrong.push(format!("those who listen were told {events:?}\n  by the model {told:?}"));
     }
-    wrong.extend(check_results(stage, model).await);
+    wrong.extend(check_expiries(stage, model).await);
     if wrong.is_empty() {
         return Ok(after);
     }
@@ -102,19 +102,21 @@ fn check_wait(wait: Option<Duration>, range: Option<(i64, i64)>) -> Option<Strin
     }
 }
 
-/// Whether results are kept as long as they have to be. The time to live isn't in a dump.
-async fn check_results(stage: &mut Stage<'_>, model: &Model) -> Vec<String> {
+/// Whether what goes by itself is kept as long as it has to be. The time to live isn't in a dump.
+async fn check_expiries(stage: &mut Stage<'_>, model: &Model) -> Vec<String> {
+    let results = model.results.iter().map(|(slot, (_, until))| (format!("job:{}:result", stage.id(*slot)), *until));
+    let held = model.keys.iter().filter_map(|(key, held)| Some((format!("de:{}", key_text(*key)), held.until?)));
+    let merged = model.merged.iter().map(|(slot, (_, until))| (format!("merged:{}", stage.id(*slot)), *until));
+    let expiring: Vec<_> = results.chain(held).chain(merged).collect();
     let mut wrong = Vec::new();
-    for (slot, (_, until)) in &model.results {
-        let (from, to) = stage.brackets.of(*until, model.clock);
+    for (key, until) in expiring {
+        let (from, to) = stage.brackets.of(until, model.clock);
         let start = stage.time().await;
-        let left = stage.result_left(*slot).await;
+        let left = stage.left(&key).await;
         let end = stage.time().await;
         // It was asked at some time from start to end.
         if left < 0 || end + left < from - MOVES || start + left > to + MOVES {
-            wrong.push(format!(
-                "the result of {slot:?} goes in {left} ms, between {start} and {end}; until {from} to {to}"
-            ));
+            wrong.push(format!("{key} goes in {left} ms, between {start} and {end}; until {from} to {to}"));
         }
     }
     wrong

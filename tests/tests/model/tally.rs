@@ -16,6 +16,10 @@ const EXPECTED: &[&str] = &[
     "enqueue New",
     "enqueue Duplicate",
     "enqueue Conflict",
+    "enqueue Replaced",
+    "enqueue Parked",
+    "a parked job that goes on",
+    "a key that outlives its job",
     "claim of a job",
     "claim of nothing",
     "claim, lost",
@@ -92,6 +96,8 @@ impl Tally {
                         Admitted::New => "enqueue New",
                         Admitted::Duplicate(_) => "enqueue Duplicate",
                         Admitted::Conflict(_) => "enqueue Conflict",
+                        Admitted::Replaced(_) => "enqueue Replaced",
+                        Admitted::Parked(_) => "enqueue Parked",
                     });
                 }
             }
@@ -149,6 +155,8 @@ impl Tally {
             ("a turn that goes on", model.turn.as_ref().is_some_and(|turn| turn.credit.is_some())),
             ("a lane at its limit", Lane::all().filter(waits).any(|lane| at_limit(&lane) && model.running(lane) > 0)),
             ("two lanes in the ring", model.ring.len() > 1),
+            ("a key that outlives its job", model.keys.values().any(|holding| holding.until.is_some())),
+            ("a parked job that goes on", model.jobs.values().any(|job| job.behind.is_some() && job.attempts > 0)),
         ] {
             if is_so {
                 self.add(label);

@@ -80,12 +80,51 @@ pub(crate) enum When {
     At(i64),
 }
 
+impl When {
+    /// From now.
+    pub(crate) fn wait(self) -> i64 {
+        match self {
+            Self::Now => 0,
+            Self::After(wait) | Self::At(wait) => wait,
+        }
+    }
+}
+
+/// How a job holds its key, and what becomes of it if another does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) held: Held,
+    pub(crate) meeting: Meeting,
+    pub(crate) then_once: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Held {
+    #[default]
+    UntilEnd,
+    UntilStart,
+    For(i64),
+    AfterEnd(i64),
+}
+
+/// What a holder does that waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Meeting {
+    #[default]
+    Keeps,
+    Replaced,
+    Debounced {
+        latest: i64,
+    },
+}
+
 /// A job to enqueue.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Spec {
     pub(crate) slot: Slot,
     pub(crate) payload: u8,
     pub(crate) key: Option<u8>,
+    pub(crate) rules: Rules,
     pub(crate) when: When,
     pub(crate) priority: i32,
     pub(crate) max_attempts: Option<u32>,
@@ -111,6 +150,7 @@ pub(crate) enum Shelf {
     Pending,
     Active,
     Scheduled,
+    Parked,
     Dead,
     Finished,
 }
@@ -209,6 +249,9 @@ impl fmt::Debug for Spec {
         write!(f, "{:?} payload {}", self.slot, self.payload)?;
         if let Some(key) = self.key {
             write!(f, " key k{key}")?;
+            if self.rules != Rules::default() {
+                write!(f, " {:?}", self.rules)?;
+            }
         }
         match self.when {
             When::Now => {}

@@ -156,7 +156,7 @@ async fn within_one_call_an_id_and_a_key_are_taken_once() {
 
 /// The script as it is sent, for what the typed interface can't send.
 fn script() -> String {
-    ["lib/clock", "lib/guard", "lib/waiting", "lib/lanes", "enqueue"]
+    ["lib/clock", "lib/guard", "lib/waiting", "lib/lanes", "lib/unique", "enqueue"]
         .map(|name| format!("{}/../lua/{name}.lua", env!("CARGO_MANIFEST_DIR")))
         .map(|path| std::fs::read_to_string(path).unwrap())
         .concat()
@@ -171,7 +171,7 @@ async fn an_id_of_another_kind_is_refused_with_the_whole_call() {
     for bad in ["USR0KHTOWnGLuC", "", "JOB", "JOB0JZGkP9AMvvv", "job0JZGkP9AMvv"] {
         let mut args = vec!["EVAL", &script, "7"];
         args.extend(keys.iter().map(String::as_str));
-        args.extend(["", "JOB0JZGkP9AMvv", "", "{}", "0", bad, "", "{}", "0"]);
+        args.extend(["", "1", "JOB0JZGkP9AMvv", "", "", "{}", "0", bad, "", "", "{}", "0"]);
         let reply = scene.raw.command(&args).await;
         assert!(reply.to_string().starts_with("(error) EMQKIND "), "{bad:?}: {reply}");
     }

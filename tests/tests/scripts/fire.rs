@@ -29,7 +29,7 @@ async fn stand_at(scene: &mut Scene, slot: &str) {
 async fn fire(scene: &mut Scene, words: &str) -> Vec<String> {
     let keys = "@job: @pending @done @de: @marker @repeat @repeat: @";
     // The text as the library sends it, snippets and all.
-    let text: String = ["lib/clock", "lib/guard", "lib/waiting", "lib/lanes", "fire"]
+    let text: String = ["lib/clock", "lib/guard", "lib/waiting", "lib/lanes", "lib/unique", "fire"]
         .map(|name| std::fs::read_to_string(format!("{}/../lua/{name}.lua", env!("CARGO_MANIFEST_DIR"))).unwrap())
         .concat();
     let mut args: Vec<Vec<u8>> = vec![b"EVAL".to_vec(), text.into_bytes(), b"8".to_vec()];

@@ -34,6 +34,7 @@ mod snooze;
 mod state;
 mod trim;
 mod tune;
+mod unique;
 mod update;
 
 mod bad_states;

@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use emq::Completion;
+use emq::{Admission, Completion, Unique};
 use support::{Proxy, Server};
 
 use crate::errand::{Does, Place, median, ms, start, telling};
@@ -54,6 +54,28 @@ async fn a_due_job_is_started_within_50_ms_of_its_time_and_never_before() {
         worker.stop().await;
     }
     assert!(median(late.clone()) < ms(50), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_parked_job_is_started_within_50_ms_of_the_end_of_the_one_in_front() {
+    let place = Place::shared("parked").await;
+    let (tell, mut told) = telling();
+    let unique = || Unique::key("k").then_once();
+    let mut took = Vec::new();
+    for n in 0..9 {
+        place.errand(n).unique(unique()).await.unwrap();
+        let lease = place.queue.claimer("other").claim(1).await.unwrap().jobs[0].lease;
+        // However seldom the beat.
+        let worker = start(place.worker(clocked(&tell)).beat(ms(60_000)));
+        assert!(matches!(place.errand(100 + n).unique(unique()).await.unwrap().outcome(), Admission::Parked(_)));
+        let before = Instant::now();
+        place.queue.complete(&lease, Completion::empty()).await.unwrap();
+        let (which, began) = told.next().await;
+        assert_eq!(which, 100 + n);
+        took.push(began - before);
+        worker.stop().await;
+    }
+    assert!(median(took.clone()) < ms(50), "{took:?}");
 }
 
 #[tokio::test]

@@ -174,7 +174,12 @@ fn lane_keys() -> BTreeSet<String> {
             let (part, rest) = rest.split_once('\'').expect("a literal ends");
             let name = [(" .. lane", "<group>"), (" .. id", "<id>")].into_iter();
             let named = name.filter_map(|(name, shown)| Some((shown, rest.strip_prefix(name)?))).next();
-            let (shown, rest) = named.unwrap_or((if part == "de:" { "<key>" } else { "" }, rest));
+            let of_part = match part {
+                "de:" | "next:" => "<key>",
+                "job:" | "merged:" => "<id>",
+                _ => "",
+            };
+            let (shown, rest) = named.unwrap_or((of_part, rest));
             let tail = rest.strip_prefix(" .. '").and_then(|tail| tail.split_once('\'')).map_or("", |(tail, _)| tail);
             keys.insert(format!("emq:{{q}}:{part}{shown}{tail}"));
         }

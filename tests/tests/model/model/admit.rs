@@ -1,8 +1,8 @@
 //! How a job gets in.
 
-use super::{Job, Model, Place};
+use super::{Holding, Job, Model, Place};
 use crate::answer::{Admitted, Answer};
-use crate::verb::{Spec, When};
+use crate::verb::Spec;
 
 impl Model {
     pub(super) fn enqueue(&mut self, specs: &[Spec]) -> Answer {
@@ -17,17 +17,29 @@ impl Model {
         if self.done.get(&slot).is_some_and(|finished| finished.until > self.now()) {
             return Admitted::Duplicate(slot);
         }
-        if let Some(holder) = spec.key.and_then(|key| self.keys.get(&key)) {
-            return Admitted::Duplicate(*holder);
+        if let Some(answer) = self.meet_holder(spec) {
+            return answer;
         }
         self.done.remove(&slot);
         if let Some(key) = spec.key {
-            self.keys.insert(key, slot);
+            self.keys.insert(key, Holding { by: slot, until: None });
         }
-        let job = Job {
+        let job = self.job_of(spec);
+        self.jobs.insert(slot, job);
+        self.put_at(slot, self.due_of(spec, None));
+        Admitted::New
+    }
+
+    /// The job as it was enqueued, wherever it stands.
+    pub(super) fn job_of(&self, spec: &Spec) -> Job {
+        Job {
             place: Place::Pending,
             payload: spec.payload,
             key: spec.key,
+            hold: self.hold_of(spec),
+            latest: self.latest_of(spec).filter(|_| spec.key.is_some()),
+            behind: None,
+            due: None,
             priority: spec.priority,
             priority_is_written: false,
             max_attempts: spec.max_attempts,
@@ -42,12 +54,6 @@ impl Model {
             reaped: None,
             cancel: false,
             settled: None,
-        };
-        self.jobs.insert(slot, job);
-        match spec.when {
-            When::After(wait) | When::At(wait) if wait > 0 => self.put_scheduled(slot, self.after(wait)),
-            When::Now | When::After(_) | When::At(_) => self.put_waiting(slot),
         }
-        Admitted::New
     }
 }

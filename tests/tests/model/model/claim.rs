@@ -2,7 +2,7 @@
 
 use emq::Extended;
 
-use super::{HEADER, Model, NAME, Note, Place, Worker, payload};
+use super::{HEADER, Hold, Model, NAME, Note, Place, Worker, payload};
 use crate::answer::{Answer, Handed};
 use crate::verb::{Right, Slot};
 
@@ -40,6 +40,11 @@ impl Model {
         self.handed.extend(took.iter().copied());
         if !took.is_empty() {
             self.workers[worker].note = Some(Note { request, at: self.now(), took });
+        }
+        for slot in &found.taken {
+            if self.jobs.get(slot).is_some_and(|job| job.hold == Hold::UntilStart) {
+                self.free_key(*slot);
+            }
         }
         for slot in &found.expired {
             if let Some(job) = self.jobs.get_mut(slot) {

@@ -17,6 +17,11 @@ impl Model {
         self.by_moment(|place| if let Place::Scheduled { due } = place { Some(due) } else { None })
     }
 
+    /// What is parked, what is looked at next in front.
+    pub(crate) fn parked(&self) -> Vec<(Moment, Slot)> {
+        self.by_moment(|place| if let Place::Parked { look } = place { Some(look) } else { None })
+    }
+
     /// The dead letters, the oldest in front.
     pub(crate) fn dead(&self) -> Vec<(Moment, Slot)> {
         self.by_moment(|place| if let Place::Dead { since } = place { Some(since) } else { None })
@@ -33,6 +38,7 @@ impl Model {
             pending: self.jobs.values().filter(|job| job.place == Place::Pending).count(),
             active: self.active().len(),
             scheduled: self.scheduled().len(),
+            parked: self.parked().len(),
             dead: self.dead().len(),
             remembered: self.done.len(),
             completed: self.completed,
@@ -94,6 +100,7 @@ impl Model {
             Shelf::Pending => self.waiting(None),
             Shelf::Active => slots(self.active()),
             Shelf::Scheduled => slots(self.scheduled()),
+            Shelf::Parked => slots(self.parked()),
             Shelf::Dead => slots(self.dead()),
             Shelf::Finished => {
                 let mut finished: Vec<_> = self.done.iter().map(|(slot, finished)| (finished.until, *slot)).collect();
@@ -110,6 +117,7 @@ fn state(place: Place) -> JobState {
         Place::Pending => JobState::Pending,
         Place::Active { .. } => JobState::Active,
         Place::Scheduled { .. } => JobState::Scheduled,
+        Place::Parked { .. } => JobState::Parked,
         Place::Dead { .. } => JobState::Dead,
     }
 }
@@ -120,6 +128,7 @@ pub(crate) fn state_text(place: Place) -> &'static str {
         Place::Pending => "pending",
         Place::Active { .. } => "active",
         Place::Scheduled { .. } => "scheduled",
+        Place::Parked { .. } => "parked",
         Place::Dead { .. } => "dead",
     }
 }

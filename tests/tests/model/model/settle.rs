@@ -28,6 +28,7 @@ impl Model {
         let retention = retention.max(LEAST_RETENTION);
         let done = Place::Dead { since: self.now() };
         self.take_out(slot, done);
+        self.end_key(slot);
         self.forget(slot, Some(Finished { until: self.after(retention), how: Ended::Done(token) }));
         if let Some(result) = result {
             self.results.insert(slot, (result, self.after(retention)));

@@ -16,6 +16,7 @@ impl Model {
             self.scheduled().into_iter().filter(|(due, _)| *due <= now).map(|(_, slot)| slot).collect();
         due.iter().for_each(|slot| self.put_waiting(*slot));
         self.let_go();
+        self.look_after_parked();
         // Makes good a marker that got lost.
         self.marker |= self.has_work();
         Answer::Promoted(due.len() as u64)
@@ -63,9 +64,7 @@ impl Model {
         job.stalled = 0;
         job.settled = Some("revive".to_owned());
         job.expires = None;
-        if let Some(key) = job.key {
-            self.keys.entry(key).or_insert(slot);
-        }
+        self.take_key_again(slot);
         self.put_waiting(slot);
         self.events.push(("revived", slot));
         Revived::Revived
@@ -76,12 +75,18 @@ impl Model {
         if matches!(job.place, Place::Active { .. }) {
             return Removed::Active;
         }
-        // Under an id that comes again, tokens begin at 1 again: only one that nobody ever had a token of is free at once.
-        let was_claimed = job.attempts > 0;
         self.take_out(slot, Place::Dead { since: self.now() });
+        self.delete(slot);
+        Removed::Removed
+    }
+
+    /// Deletes a job that was taken from its place. Under an id that comes again, tokens begin at 1 again: only one that
+    /// nobody ever had a token of is free at once.
+    fn delete(&mut self, slot: Slot) {
+        self.free_key(slot);
+        let was_claimed = self.jobs.get(&slot).is_some_and(|job| job.attempts > 0);
         self.forget(slot, was_claimed.then(|| self.deleted()));
         self.events.push(("removed", slot));
-        Removed::Removed
     }
 
     pub(super) fn cancel(&mut self, slot: Slot) -> Cancelled {
@@ -100,6 +105,7 @@ impl Model {
     /// Whatever it was, it never runs again.
     pub(super) fn end_as_cancelled(&mut self, slot: Slot) {
         self.take_out(slot, Place::Dead { since: self.now() });
+        self.free_key(slot);
         self.forget(slot, Some(Finished { until: self.after(KEPT), how: Ended::Cancelled }));
         self.events.push(("cancelled", slot));
     }
@@ -116,9 +122,15 @@ impl Model {
             Place::Active { .. } => return Updated::Active,
             Place::Dead { .. } => return Updated::Dead,
             Place::Scheduled { due } => Some(due),
+            Place::Parked { .. } => job.due,
             Place::Pending => None,
         };
-        job.payload = payload.unwrap_or(job.payload);
+        if let Some(payload) = payload {
+            job.payload = payload;
+            // Who had lost the job hasn't seen that, and can't complete it any more.
+            job.reaped = None;
+        }
+        let is_parked = matches!(job.place, Place::Parked { .. });
         if let Some(priority) = priority {
             job.priority = priority;
             job.priority_is_written = true;
@@ -129,6 +141,12 @@ impl Model {
             Some(When::Now) => None,
             Some(When::After(wait) | When::At(wait)) => Some(self.after(wait)),
         };
+        if is_parked {
+            if let Some(job) = self.jobs.get_mut(&slot) {
+                job.due = due.filter(|due| *due > now);
+            }
+            return Updated::Updated;
+        }
         self.take_out(slot, Place::Scheduled { due: now });
         match due.filter(|due| due.at > now.at) {
             Some(due) => self.put_scheduled(slot, due),
@@ -159,9 +177,10 @@ impl Model {
 
     pub(super) fn drain_lane(&mut self, lane: Lane) -> Answer {
         let waiting = self.waiting(Some(lane));
-        for slot in &waiting {
-            self.remove(*slot);
-        }
+        // All are taken out before anybody follows one of them.
+        let gone = Place::Dead { since: self.now() };
+        waiting.iter().for_each(|slot| self.take_out(*slot, gone));
+        waiting.iter().for_each(|slot| self.delete(*slot));
         Answer::Drained(waiting.len())
     }
 
