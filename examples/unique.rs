@@ -31,7 +31,7 @@ async fn index(revision: u32, State(indexer): State<Indexer>) -> Result<(), JobE
 }
 
 /// Says what became of an enqueue.
-fn tell(revision: u32, ticket: Ticket<IndexJob>) -> JobId {
+fn tell(revision: u32, ticket: &Ticket<IndexJob>) -> JobId {
     match ticket.outcome() {
         Admission::Enqueued => println!("revision {revision}: a job of its own"),
         Admission::Duplicate(_) => println!("revision {revision}: a duplicate, nothing was added"),
@@ -50,9 +50,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     println!("No worker runs: the job that waits takes over what comes.");
     let latest = || Unique::key("page-7").replace_payload().then_once();
-    let first = tell(1, enqueue(1, latest()).await?);
-    assert_eq!(tell(2, enqueue(2, latest()).await?), first);
-    tell(3, enqueue(3, "page-7".into()).await?);
+    let first = tell(1, &enqueue(1, latest()).await?);
+    assert_eq!(tell(2, &enqueue(2, latest()).await?), first);
+    tell(3, &enqueue(3, "page-7".into()).await?);
 
     let (begun, mut revisions) = unbounded_channel();
     let ends = Arc::new(Semaphore::new(0));
@@ -63,8 +63,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(revisions.recv().await, Some(2));
 
     println!("It runs: what comes now runs once after it, as the last one says.");
-    let second = tell(4, enqueue(4, latest()).await?);
-    assert_eq!(tell(5, enqueue(5, latest()).await?), second);
+    let second = tell(4, &enqueue(4, latest()).await?);
+    assert_eq!(tell(5, &enqueue(5, latest()).await?), second);
     ends.add_permits(1);
     assert_eq!(revisions.recv().await, Some(5));
     // From here on they end at once.
@@ -73,14 +73,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("At most one in an hour, done or not.");
     let key = format!("digest-{}", std::process::id());
     let window = || Unique::key(&key).for_(Duration::from_secs(60 * 60));
-    tell(6, enqueue(6, window()).await?);
+    tell(6, &enqueue(6, window()).await?);
     assert_eq!(revisions.recv().await, Some(6));
-    tell(7, enqueue(7, window()).await?);
+    tell(7, &enqueue(7, window()).await?);
 
     println!("When nothing has come for a second, and after a minute in any case.");
     let settled = || Unique::key("page-8").until_start().debounce(Duration::from_secs(60));
     for revision in 8..=10 {
-        tell(revision, enqueue(revision, settled()).delay(Duration::from_secs(1)).await?);
+        tell(revision, &enqueue(revision, settled()).delay(Duration::from_secs(1)).await?);
     }
     assert_eq!(revisions.recv().await, Some(10));
 

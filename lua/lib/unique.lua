@@ -15,10 +15,10 @@ local function holder_of(root, key, time)
   local id = redis.pcall('GET', root .. 'de:' .. key)
   if type(id) ~= 'string' then return nil end
   local row = read_row(root .. 'job:', id, 'state', 'unique', 'reaped', 'latest', 'did')
-  -- Under an id that came again there may be a job of another key.
-  if not row or row[2] == 'dead' or row[6] and row[6] ~= key then
-    return redis.call('PTTL', root .. 'de:' .. key) >= 0 and { id = id } or nil
-  end
+  local outlives = (not row or row[6] ~= key or row[2] == 'dead') and redis.call('PTTL', root .. 'de:' .. key) >= 0
+  if outlives then return { id = id } end
+  -- A job that says nothing of a key may be another implementation's. One of another key has an id that came again.
+  if not row or row[2] == 'dead' or row[6] and row[6] ~= key then return nil end
   local over = tonumber(string.match(row[3] or '', '^for (%d+)$'))
   -- Who is parked would otherwise be forgotten by the next holder.
   if over and over <= time and redis.call('EXISTS', root .. 'next:' .. key) == 0 then return nil end

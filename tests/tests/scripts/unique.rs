@@ -134,6 +134,27 @@ async fn a_window_that_is_over_when_its_job_ends_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_window_is_not_taken_for_that_of_a_job_whose_id_came_again() {
+    let mut scene = scene("unique").await;
+    let unique = || Unique::key(KEY).for_(MINUTE);
+    let id = enqueue(&mut scene, 0, unique()).await.id();
+    let lease = scene.claim().await.lease;
+    complete(&scene, &lease).await;
+    scene.command(&format!("ZADD @done 1 {id}")).await;
+    for again in [None, Some("another")] {
+        let draft = Draft::of(Work { n: 1 }).id(id).queue(scene.queue.name().as_str());
+        let draft = if let Some(key) = again { draft.unique(key) } else { draft };
+        assert!(!scene.client.enqueue_many([draft]).await.unwrap()[0].is_duplicate());
+        let call = scene.queue.enqueue(Work { n: 2 }).unique(unique().replace_payload()).into_future();
+        assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "{again:?}");
+        scene.queue.remove(id).await.unwrap();
+        if again.is_none() {
+            assert!((1..=60_000).contains(&ttl(&mut scene).await));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_rest_begins_when_the_job_has_ended_done_or_dead() {
     let mut scene = scene("unique").await;
     let unique = || Unique::key(KEY).after_end(MINUTE);
