@@ -225,6 +225,10 @@ impl<J> Ticket<J> {
     ///
     /// As [`Queue::update`].
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it unknown whether the job was changed; doing it again is harmless.
+    ///
     /// ```no_run
     /// # async fn example(ticket: emq::Ticket) -> Result<(), emq::UpdateError> {
     /// ticket.reschedule(std::time::Duration::from_secs(60)).await?;
@@ -239,6 +243,10 @@ impl<J> Ticket<J> {
     /// # Errors
     ///
     /// As [`Queue::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it unknown whether the job was changed; doing it again is harmless.
     ///
     /// ```no_run
     /// # async fn example(ticket: emq::Ticket) -> Result<(), emq::UpdateError> {
@@ -256,6 +264,10 @@ impl<J> Ticket<J> {
     /// # Errors
     ///
     /// [`CallError`] if the server didn't carry it out or didn't say so.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it unknown whether the job was changed; doing it again is harmless.
     ///
     /// ```no_run
     /// # async fn example(ticket: emq::Ticket) -> Result<(), emq::CallError> {

@@ -362,8 +362,8 @@ impl JobContext {
     }
 
     /// Whether this run was given up before its end: somebody has cancelled the job, its lease was lost, its time is
-    /// over, or the worker shuts down and its grace time is over. The function's future is dropped then by itself; this is for work that it has moved to
-    /// other threads.
+    /// over, or the worker shuts down and its grace time is over. The function's future is dropped then by itself; this is
+    /// for work that it has moved to other threads.
     ///
     /// ```
     /// assert!(!emq::JobContext::for_test().is_cancelled());

@@ -81,7 +81,7 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
-    /// The deduplication key of this job, if it has one: while a job with this key waits or runs, another enqueue is
+    /// The deduplication key of this job, if it has one: while a job with this key is unfinished, another enqueue is
     /// answered [`Duplicate`](crate::Admission::Duplicate).
     fn unique_key(&self) -> Option<String> {
         None
@@ -169,8 +169,8 @@ pub trait Handler<S>: Job {
     ///
     /// # Cancel safety
     ///
-    /// The worker drops this future when the lease is lost, the timeout is over or the grace time of a shutdown has
-    /// passed: a job must bear to be stopped at any `await` and run again.
+    /// The worker drops this future when the lease is lost, the timeout is over, the job is cancelled or the grace time of
+    /// a shutdown has passed: a job must bear to be stopped at any `await` and run again.
     fn run(self, scope: crate::inject::Scope<S>)
     -> impl Future<Output = Result<Completion, JobError>> + Send + 'static;
 }

@@ -390,8 +390,8 @@ impl Queue {
         self.store.revive(id).await
     }
 
-    /// Deletes a job that is pending, scheduled or dead. If it was ever claimed, its id stays taken for an hour: a worker
-    /// that still believes in its claim must not settle another job under the same id.
+    /// Deletes a job that is pending, scheduled, parked or dead. If it was ever claimed, its id stays taken for an hour: a
+    /// worker that still believes in its claim must not settle another job under the same id.
     ///
     /// # Errors
     ///
@@ -408,8 +408,8 @@ impl Queue {
         self.store.remove(id, DEFAULT_RETENTION).await
     }
 
-    /// Cancels a job. One that is pending, scheduled or dead is gone at once. The worker that holds a running one is told
-    /// at once, and again when it renews the lease: it drops the run, and the job ends as cancelled.
+    /// Cancels a job. One that is pending, scheduled, parked or dead is gone at once. The worker that holds a running one is
+    /// told at once, and again when it renews the lease: it drops the run, and the job ends as cancelled.
     ///
     /// A run that is done before it can be dropped is done. One that blocks its thread can't be dropped: its lease isn't
     /// renewed any more, and when it has run out the job ends as cancelled, though the function may still be running. In no

@@ -210,8 +210,8 @@ impl Purge {
 
 impl Queue {
     /// Deletes the jobs of one place, [`Pending`](Place::Pending), [`Scheduled`](Place::Scheduled),
-    /// [`Parked`](Place::Parked) or [`Dead`](Place::Dead): all, or those of an age. Await it slice by slice. Ids that were ever claimed stay taken for an
-    /// hour, as after [`remove`](Self::remove).
+    /// [`Parked`](Place::Parked) or [`Dead`](Place::Dead): all, or those of an age. Await it slice by slice. Ids that were ever
+    /// claimed stay taken for an hour, as after [`remove`](Self::remove).
     ///
     /// ```no_run
     /// # async fn example(queue: emq::Queue) -> Result<(), emq::PurgeError> {

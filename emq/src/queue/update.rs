@@ -11,7 +11,7 @@ use crate::{
     store::{CallError, Change, Due, Updated},
 };
 
-/// A change of a waiting or scheduled job that is sent when it is awaited; made by [`Queue::update`].
+/// A change of a waiting, scheduled or parked job that is sent when it is awaited; made by [`Queue::update`].
 ///
 /// # Cancel safety
 ///
@@ -157,7 +157,8 @@ impl IntoFuture for Update {
 }
 
 impl Queue {
-    /// Changes a job that waits or is scheduled: its payload, its priority, its time. One that a worker holds stays as it is.
+    /// Changes a job that waits, is scheduled or is parked: its payload, its priority, its time. One that a worker holds
+    /// stays as it is.
     ///
     /// # Errors
     ///
