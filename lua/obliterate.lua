@@ -11,7 +11,9 @@
 -- KEYS[9] claims     emq:{q}:claims             hash    deleted
 -- KEYS[10] completed emq:{q}:metrics:completed  hash    deleted
 -- KEYS[11] failed    emq:{q}:metrics:failed     hash    deleted
--- KEYS[12] root      emq:{q}:<lanes>            lanes   members of lanes and `parked` removed; what is known of lanes deleted at last
+-- KEYS[12] recurring emq:{q}:repeat             zset    members removed
+-- KEYS[13] records   emq:{q}:repeat:<name>      hash    deleted
+-- KEYS[14] root      emq:{q}:<lanes>            lanes   members of lanes and `parked` removed; what is known of lanes deleted at last
 -- ARGV[1] limit  how many jobs at most
 -- ARGV[2] force  1 to delete jobs that workers hold, too, else 0
 --
@@ -20,7 +22,7 @@
 --
 -- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
 
-local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, root = unpack(KEYS)
+local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, recurring, records, root = unpack(KEYS)
 local limit, force = tonumber(ARGV[1]), ARGV[2] == '1'
 
 check_sets(pending, schedule, dead, done, root .. 'parked')
@@ -53,7 +55,10 @@ for _, lane in ipairs(lanes) do
     count_line(root, lane)
   end
 end
-if removed >= limit or #lanes >= limit then return { removed, 1 } end
+local names = redis.call('ZRANGE', recurring, 0, limit - 1)
+if #names > 0 then redis.call('ZREM', recurring, unpack(names)) end
+for _, name in ipairs(names) do redis.call('DEL', records .. name) end
+if removed >= limit or #lanes >= limit or #names >= limit then return { removed, 1 } end
 
 redis.call('DEL', marker, meta, claims, completed, failed)
 for _, name in ipairs({ 'ring', 'wake', 'paused', 'glimit', 'gactive', 'gweight', 'grate', 'held', 'slots', 'lanes' }) do

@@ -48,7 +48,7 @@ pub use worker::{
 pub mod __private {
     //! What generated code uses. Not part of the public interface.
     pub use crate::job::{
-        check::{OurJobContext, OurState, Payload, StoredStruct, WholePayload},
+        check::{OurJobContext, OurState, Payload, ResultOf, StoredStruct, WholePayload},
         codec::{Codec, NoWire, Wire},
         unique_key_of,
     };

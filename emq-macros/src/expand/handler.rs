@@ -67,12 +67,12 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
             + ::core::marker::Send
             + 'static
     };
-    let returns = result(krate, job).map(|result| {
+    let returns = result(krate, job).map(|(result, bound)| {
         quote! {
             #cfg
             #[automatically_derived]
             #[allow(deprecated)]
-            impl #krate::Returns for #name {
+            impl #krate::Returns for #name #bound {
                 type Output = #result;
             }
         }
@@ -98,10 +98,10 @@ pub(super) fn expand(item: &Item, job: &JobFunction) -> TokenStream {
     }
 }
 
-/// The type of the job's result, if it can be named.
-fn result(krate: &TokenStream, job: &JobFunction) -> Option<TokenStream> {
+/// The type of the job's result, if it can be named, and the bound that it needs.
+fn result(krate: &TokenStream, job: &JobFunction) -> Option<(TokenStream, Option<TokenStream>)> {
     let output = match (&job.function.sig.output, &job.output) {
-        (ReturnType::Default, _) => return Some(quote!(())),
+        (ReturnType::Default, _) => return Some((quote!(()), None)),
         (ReturnType::Type(..), output) => output.as_ref()?,
     };
     // Of a `Result<T, E>` the `T` itself: the error may be a type that only the function can name. What has one parameter
@@ -113,9 +113,10 @@ fn result(krate: &TokenStream, job: &JobFunction) -> Option<TokenStream> {
         && list.args.len() == 2
         && let Some(GenericArgument::Type(result)) = list.args.first()
     {
-        return Some(quote!(#result));
+        return Some((quote!(#result), None));
     }
-    Some(quote!(<#output as #krate::IntoOutcome>::Output))
+    let result_of = quote!(#krate::__private::ResultOf);
+    Some((quote!(<#output as #result_of>::Type), Some(quote!(where for<'quiet> #output: #result_of))))
 }
 
 /// A variable that no name of the user's means. Its span keeps other variables away, its underscores constants.

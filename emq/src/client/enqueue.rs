@@ -2,6 +2,7 @@ use std::{
     fmt,
     future::IntoFuture,
     pin::Pin,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -242,7 +243,7 @@ impl<J: Job> Enqueue<J> {
 
     async fn send(self) -> Result<Ticket<J>, EnqueueError> {
         let Self { client, draft, wanted } = self;
-        let queue = client.queue_of(draft.queue_name()?);
+        let queue = Arc::new(client.queue_of(draft.queue_name()?));
         let minted = !draft.has_id();
         let mut item = draft.encode(&client, client.mint())?;
         for _ in 0..MAX_MINTS {
@@ -282,8 +283,8 @@ pub(super) enum Outcome {
 }
 
 /// The ticket of a job that is enqueued, or the error if it isn't so as it was to be.
-pub(super) fn ticket(entered: Entered, queue: &Queue, short: Option<&Shortfall>) -> Result<Ticket, EnqueueError> {
-    let ticket = Ticket::new(entered, queue.clone());
+pub(super) fn ticket(entered: Entered, queue: &Arc<Queue>, short: Option<&Shortfall>) -> Result<Ticket, EnqueueError> {
+    let ticket = Ticket::new(entered, Arc::clone(queue));
     match short {
         None => Ok(ticket),
         Some(short) => Err(short.of(ticket)),

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, fmt, future::IntoFuture, pin::Pin, time::Duration};
+use std::{collections::BTreeMap, fmt, future::IntoFuture, pin::Pin, sync::Arc, time::Duration};
 
 use super::{
     Client, Draft, EnqueueError, EnqueueManyError, Ticket,
@@ -103,7 +103,7 @@ impl<J: Job> EnqueueMany<J> {
             }
         }
         for (queue, mut jobs) in queues {
-            let queue = client.queue_of(queue);
+            let queue = Arc::new(client.queue_of(queue));
             // What collided with another client's id is sent once more under a new one.
             for _ in 0..MAX_MINTS {
                 jobs = send_all(&client, &queue, wanted, jobs, &mut outcomes).await;
@@ -122,7 +122,7 @@ impl<J: Job> EnqueueMany<J> {
 /// Sends the jobs of one queue, and answers those that have to be sent again.
 async fn send_all(
     client: &Client,
-    queue: &Queue,
+    queue: &Arc<Queue>,
     wanted: Option<Wanted>,
     jobs: Vec<Sending>,
     outcomes: &mut Outcomes,

@@ -1,6 +1,7 @@
 use std::{
     fmt,
     marker::PhantomData,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -39,13 +40,14 @@ use crate::{
 /// ```
 pub struct Ticket<J = ()> {
     entered: Entered,
-    queue: Queue,
+    // Shared by the tickets of one call, and small: errors carry tickets, too.
+    queue: Arc<Queue>,
     job: PhantomData<fn() -> J>,
 }
 
 impl<J> Clone for Ticket<J> {
     fn clone(&self) -> Self {
-        Self { entered: self.entered, queue: self.queue.clone(), job: PhantomData }
+        Self { entered: self.entered, queue: Arc::clone(&self.queue), job: PhantomData }
     }
 }
 
@@ -83,7 +85,7 @@ pub enum Admission {
 }
 
 impl<J> Ticket<J> {
-    pub(super) fn new(entered: Entered, queue: Queue) -> Self {
+    pub(super) fn new(entered: Entered, queue: Arc<Queue>) -> Self {
         Self { entered, queue, job: PhantomData }
     }
 

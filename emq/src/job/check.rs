@@ -88,6 +88,22 @@ impl<T: Job> WholePayload for T {
     }
 }
 
+/// The type of the result that a function's return type has in it.
+///
+/// Apart from `IntoOutcome`, and for any `T` and `E`: so a return type that doesn't fit is one error.
+pub trait ResultOf {
+    /// `()`, or the `T` of `Result<T, E>`.
+    type Type;
+}
+
+impl ResultOf for () {
+    type Type = ();
+}
+
+impl<T, E> ResultOf for Result<T, E> {
+    type Type = T;
+}
+
 /// The type that is injected because it is called `JobContext`.
 #[diagnostic::on_unimplemented(
     message = "a parameter called `JobContext` is injected, but this is not `emq::JobContext`",

@@ -86,9 +86,6 @@ impl Completion {
     note = "every error type converts into `JobError`; to return text as an error, use `JobError::new(\"…\")`"
 )]
 pub trait IntoOutcome {
-    /// The type of the result: `()`, or the `T` of `Result<T, E>`.
-    type Output;
-
     /// Converts what the function returned.
     ///
     /// # Errors
@@ -98,8 +95,6 @@ pub trait IntoOutcome {
 }
 
 impl IntoOutcome for () {
-    type Output = ();
-
     fn into_outcome(self) -> Result<Completion, JobError> {
         Ok(Completion::empty())
     }
@@ -107,8 +102,6 @@ impl IntoOutcome for () {
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize, E: Into<JobError>> IntoOutcome for Result<T, E> {
-    type Output = T;
-
     fn into_outcome(self) -> Result<Completion, JobError> {
         Completion::of(&self.map_err(Into::into)?)
     }

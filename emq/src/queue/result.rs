@@ -151,9 +151,26 @@ pub enum WaitError {
         /// Where it stood when it was looked at last.
         state: JobState,
     },
-    /// It can't be told what became of the job.
+    /// The result isn't of the type that was asked for.
+    #[error("the result of the job {id} can't be decoded: {source}; is it of another version or type?")]
+    Decode {
+        /// The job.
+        id: JobId,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The server can't be asked.
     #[error(transparent)]
-    Result(#[from] ResultError),
+    Call(#[from] CallError),
+}
+
+impl From<ResultError> for WaitError {
+    fn from(error: ResultError) -> Self {
+        match error {
+            ResultError::Decode { id, source } => Self::Decode { id, source },
+            ResultError::Call(error) => Self::Call(error),
+        }
+    }
 }
 
 impl Queue {

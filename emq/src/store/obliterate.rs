@@ -5,7 +5,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<12, 2> = script!("obliterate", uses "clock", "guard", "waiting", "lanes", "unique");
+pub(super) static SCRIPT: Script<14, 2> = script!("obliterate", uses "clock", "guard", "waiting", "lanes", "unique");
 
 impl Store {
     /// Deletes a slice of everything; how many jobs, and whether there is more. `None` if workers hold jobs.
@@ -24,6 +24,8 @@ impl Store {
                 keys.claims.clone(),
                 keys.completed.clone(),
                 keys.failed.clone(),
+                keys.recurring.clone(),
+                keys.records.clone(),
                 keys.root.clone(),
             ],
             [number(MAX_BATCH as u64), number(u8::from(force))],
