@@ -80,6 +80,7 @@ fn options_land_in_the_job() {
         name = "course.enroll",
         queue = "enrollments",
         max_attempts = 5,
+        priority = -10,
         timeout = "1m 30s",
         lease = "2m",
         retention = "1day",
@@ -96,6 +97,7 @@ fn options_land_in_the_job() {
     let options = JobOptions::new()
         .queue("enrollments")
         .max_attempts(5)
+        .priority(-10)
         .timeout(seconds(90))
         .lease(seconds(120))
         .retention(seconds(86_400))

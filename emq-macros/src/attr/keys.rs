@@ -8,6 +8,7 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("name", "a literal text", "name = \"email.send\""),
     ("queue", "a literal text", "queue = \"mail\""),
     ("max_attempts", "a literal number of at least 1", "max_attempts = 5"),
+    ("priority", "a literal number, the lower first", "priority = -10"),
     ("timeout", "a duration as a literal text", "timeout = \"30s\""),
     ("lease", "a duration as a literal text", "lease = \"2m\""),
     ("retention", "a duration as a literal text", "retention = \"1day\""),

@@ -51,6 +51,7 @@ pub(crate) struct Options {
     krate: Option<Path>,
     queue: Option<LitStr>,
     max_attempts: Option<u32>,
+    priority: Option<i32>,
     timeout: Option<Duration>,
     lease: Option<Duration>,
     retention: Option<Duration>,
@@ -112,6 +113,7 @@ impl Options {
             "name" => self.name = value::name(entry, |name| names::check("a job", name), errors),
             "queue" => self.queue = value::name(entry, names::check_queue, errors),
             "max_attempts" => self.max_attempts = value::max_attempts(entry, errors),
+            "priority" => self.priority = value::priority(entry, errors),
             "timeout" => self.timeout = value::duration(entry, errors),
             "lease" => self.lease = value::lease(entry, errors),
             "retention" => self.retention = value::duration(entry, errors),
@@ -165,6 +167,7 @@ impl Options {
         };
         let queue = self.queue.as_ref().map(|queue| quote!(.queue(#queue)));
         let max_attempts = self.max_attempts.map(|number| quote!(.max_attempts(#number)));
+        let priority = self.priority.map(|number| quote!(.priority(#number)));
         let timeout = duration("timeout", self.timeout);
         let lease = duration("lease", self.lease);
         let retention = duration("retention", self.retention);
@@ -172,7 +175,7 @@ impl Options {
             let backoff = backoff.tokens(&krate);
             quote!(.backoff(#backoff))
         });
-        quote!(#krate::JobOptions::new() #queue #max_attempts #timeout #lease #retention #backoff)
+        quote!(#krate::JobOptions::new() #queue #max_attempts #priority #timeout #lease #retention #backoff)
     }
 
     /// Checks `unique` against the fields it may name; `other` explains why a name that exists isn't one of them.

@@ -54,6 +54,17 @@ pub(super) fn max_attempts(entry: &Entry, errors: &mut Errors) -> Option<u32> {
     None
 }
 
+pub(super) fn priority(entry: &Entry, errors: &mut Errors) -> Option<i32> {
+    let literal = entry.assigned::<LitInt>(errors)?;
+    match literal.base10_parse::<i32>() {
+        Ok(number) => Some(number),
+        Err(_) => {
+            errors.at(literal, format!("`priority` is a whole number from {} to {}", i32::MIN, i32::MAX));
+            None
+        }
+    }
+}
+
 /// `(a, b)`, or a single name.
 pub(super) fn unique(entry: &Entry, errors: &mut Errors) -> Option<Vec<Ident>> {
     let Value::Assigned(tokens) = &entry.value else {

@@ -108,7 +108,7 @@ impl<J: Job> Draft<J> {
             unique: None,
             due: Due::Now,
             max_attempts: None,
-            priority: 0,
+            priority: J::OPTIONS.priority,
             group: None,
             expires_in: None,
             headers: BTreeMap::new(),
@@ -184,7 +184,7 @@ impl<J: Job> Draft<J> {
         self
     }
 
-    /// Its priority: the lower runs first; 0 by default. Within one priority the older id runs first.
+    /// Its priority, instead of its type's: the lower runs first; 0 by default. Within one priority the older id runs first.
     ///
     /// ```
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}

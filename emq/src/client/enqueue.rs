@@ -133,7 +133,7 @@ impl<J: Job> Enqueue<J> {
         self
     }
 
-    /// Its priority: the lower runs first; 0 by default. Within one priority the older id runs first.
+    /// Its priority, instead of its type's: the lower runs first; 0 by default. Within one priority the older id runs first.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}

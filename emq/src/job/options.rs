@@ -34,6 +34,8 @@ pub struct JobOptions {
     /// How many runs may fail before the job is buried; 20 by default, at least 1. A run whose lease ran out has stalled,
     /// which is counted apart: see [`WorkerBuilder::max_stalled`](crate::WorkerBuilder::max_stalled).
     pub max_attempts: u32,
+    /// Its priority, unless its enqueue says otherwise: the lower runs first; 0 by default.
+    pub priority: i32,
     /// How long one run may take before it counts as failed; no limit by default.
     pub timeout: Option<Duration>,
     /// How long the server waits for a sign of life before it gives the job to another worker; the worker's own lease
@@ -57,6 +59,7 @@ impl JobOptions {
         Self {
             queue: DEFAULT_QUEUE,
             max_attempts: DEFAULT_MAX_ATTEMPTS,
+            priority: 0,
             timeout: None,
             lease: None,
             backoff: DEFAULT_BACKOFF,
@@ -83,6 +86,17 @@ impl JobOptions {
     #[must_use]
     pub const fn max_attempts(mut self, max_attempts: u32) -> Self {
         self.max_attempts = if max_attempts == 0 { 1 } else { max_attempts };
+        self
+    }
+
+    /// Sets [`priority`](Self::priority).
+    ///
+    /// ```
+    /// assert_eq!(emq::JobOptions::new().priority(-10).priority, -10);
+    /// ```
+    #[must_use]
+    pub const fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
         self
     }
 

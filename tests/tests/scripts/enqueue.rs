@@ -188,3 +188,19 @@ async fn a_delay_of_nothing_waits_at_once_and_a_part_of_a_ms_is_a_ms() {
     let after = scene.now().await;
     assert_after(scene.score("schedule", soon).await, Duration::from_millis(1), before, after);
 }
+
+#[tokio::test]
+async fn a_type_has_a_priority_of_its_own_and_an_enqueue_may_say_another() {
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Urgent {}
+
+    impl emq::Job for Urgent {
+        const NAME: &'static str = "urgent";
+        const OPTIONS: emq::JobOptions = emq::JobOptions::new().priority(-10);
+    }
+
+    let mut scene = scene("enqueue").await;
+    let own = scene.queue.enqueue(Urgent {}).await.unwrap().id();
+    let other = scene.queue.enqueue(Urgent {}).priority(3).await.unwrap().id();
+    assert_eq!((scene.score("pending", own).await, scene.score("pending", other).await), (-10.0, 3.0));
+}
