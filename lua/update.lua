@@ -31,10 +31,9 @@ if field[3] == call then return 'DONE' end
 if redis.call('ZSCORE', active, id) then return redis.error_reply('EMQLOCK the job is active: a worker holds it') end
 if redis.call('ZSCORE', dead, id) then return redis.error_reply('EMQSTATE the job is dead: revive it first') end
 
-local lane, priority, is_another = field[1], field[2], false
+local lane, priority = field[1], field[2]
 for i = 4, #ARGV, 2 do
   if ARGV[i] == 'priority' then priority = ARGV[i + 1] end
-  if ARGV[i] == 'payload' then is_another = true end
 end
 local scheduled = redis.call('ZSCORE', schedule, id)
 local parked = redis.call('ZSCORE', root .. 'parked', id)
@@ -48,9 +47,8 @@ elseif due ~= '' then
 end
 
 -- First of all a write that a server allows when it is out of memory.
-redis.call('HDEL', row, 'updated')
--- A worker that had lost the job to the reaper could still complete it, without having seen the payload.
-if is_another then redis.call('HDEL', row, 'reaped') end
+-- A worker that had lost the job to the reaper could still settle it, without having seen what it is now.
+redis.call('HDEL', row, 'updated', 'reaped')
 if parked then
   -- Its place stays: it goes on when the job in front has ended, and not before it is due.
   redis.call('HDEL', row, 'due')

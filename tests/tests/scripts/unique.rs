@@ -549,3 +549,34 @@ async fn the_same_enqueue_again_is_answered_the_same_and_writes_nothing() {
     let call = again(&scene);
     assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Replaced(first), "it has ended");
 }
+
+#[tokio::test]
+async fn cancelled_purged_and_obliterated_jobs_leave_nothing_of_their_keys() {
+    let mut scene = scene("unique").await;
+    let queue = scene.queue.clone();
+    let unique = || Unique::key(KEY).after_end(MINUTE).then_once();
+
+    // The holder is cancelled by its worker's leave: who is parked goes on.
+    enqueue(&mut scene, 0, unique()).await;
+    let lease = scene.claim().await.lease;
+    let second = enqueue(&mut scene, 1, unique()).await.id();
+    assert_eq!(queue.cancel(lease.id()).await.unwrap(), emq::Cancelled::Asked);
+    assert_eq!(queue.cancel_held(&lease).await.unwrap(), Settled::Accepted);
+    assert_eq!(holder(&mut scene).await, Some(second.to_string()));
+    assert_eq!(queue.cancel(second).await.unwrap(), emq::Cancelled::AtOnce);
+    assert_eq!(holder(&mut scene).await, None);
+
+    // One that is parked.
+    enqueue(&mut scene, 2, unique()).await;
+    let lease = scene.claim().await.lease;
+    enqueue(&mut scene, 3, unique()).await;
+    assert_eq!(queue.counts().await.unwrap().parked, 1);
+    assert_eq!(queue.purge(Place::Parked).all().await.unwrap(), 1);
+    assert_eq!(scene.command("EXISTS @next:k @parked").await.int(), 0);
+    assert_eq!(holder(&mut scene).await, Some(lease.id().to_string()));
+
+    // All of them.
+    enqueue(&mut scene, 4, unique()).await;
+    queue.obliterate().force().all().await.unwrap();
+    assert_eq!(scene.dump().await.lines(), Vec::<String>::new());
+}

@@ -76,3 +76,31 @@ async fn a_payload_that_is_too_large_is_an_error_before_anything_is_sent() {
     let error = scene.unchanged(queue.update(id).payload(&Large("x".repeat(2 << 20))).into_future()).await.unwrap_err();
     assert!(matches!(error, UpdateError::TooLarge { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn a_worker_that_lost_the_job_can_not_settle_what_it_has_not_seen() {
+    let mut scene = scene("update").await;
+    let lease = scene.claimed().await;
+    scene.expire(lease.id()).await;
+    scene.queue.reap(None).await.unwrap();
+    scene.queue.update(lease.id()).delay(MINUTE).await.unwrap();
+    let call = scene.queue.clone();
+    let call = async move { call.complete(&lease, emq::Completion::empty()).await };
+    assert_eq!(scene.unchanged(call).await.unwrap(), emq::Settled::Stale);
+    assert_eq!(scene.queue.state(lease.id()).await.unwrap(), Some(emq::JobState::Scheduled));
+}
+
+#[tokio::test]
+async fn a_parked_job_is_changed_in_its_place() {
+    let mut scene = scene("update").await;
+    let unique = || emq::Unique::key("k").then_once();
+    scene.enqueue_as(Draft::of(Work { n: 0 }).unique(unique())).await;
+    let lease = scene.claim().await.lease;
+    let parked = scene.enqueue_as(Draft::of(Work { n: 1 }).unique(unique())).await;
+    scene.queue.update(parked).delay(MINUTE).priority(3).await.unwrap();
+    assert_eq!(scene.queue.state(parked).await.unwrap(), Some(emq::JobState::Parked));
+    scene.queue.complete(&lease, emq::Completion::empty()).await.unwrap();
+    assert_eq!(scene.queue.state(parked).await.unwrap(), Some(emq::JobState::Scheduled), "its own time comes later");
+    scene.queue.run_now(parked).await.unwrap();
+    assert_eq!(scene.score("pending", parked).await, 3.0);
+}

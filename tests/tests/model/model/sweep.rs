@@ -125,11 +125,9 @@ impl Model {
             Place::Parked { .. } => job.due,
             Place::Pending => None,
         };
-        if let Some(payload) = payload {
-            job.payload = payload;
-            // Who had lost the job hasn't seen that, and can't complete it any more.
-            job.reaped = None;
-        }
+        job.payload = payload.unwrap_or(job.payload);
+        // Who had lost the job hasn't seen what it is now, and can't settle it any more.
+        job.reaped = None;
         let is_parked = matches!(job.place, Place::Parked { .. });
         if let Some(priority) = priority {
             job.priority = priority;
