@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Queue;
 use crate::{
@@ -249,7 +249,11 @@ impl Queue {
     where
         J: Returns<Output: DeserializeOwned>,
     {
-        let listening = self.client.listen(self.store.events_channel()).await.ok();
+        let listen = self.client.listen(self.store.events_channel());
+        let listening = match deadline {
+            Some(deadline) => timeout_at(deadline, listen).await.ok().and_then(Result::ok),
+            None => listen.await.ok(),
+        };
         let end = listening.as_ref().map(|(subscriber, _)| subscriber.end_of(id));
         let pause = if listening.is_some() { LONGEST_WAIT } else { POLL };
         loop {

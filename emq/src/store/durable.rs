@@ -201,9 +201,11 @@ impl Confirmers {
         };
         let answer = call(Store::new(Arc::clone(&connection), queue.clone())).await;
         // Not if the future is dropped before: what it waits for would hold up the next.
+        let mut idle = self.idle();
         if !self.free.is_closed() {
-            self.idle().push(connection);
+            idle.push(connection);
         }
+        drop(idle);
         Ok(Some(answer))
     }
 

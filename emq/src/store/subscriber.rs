@@ -20,7 +20,7 @@ use tokio::{
         broadcast::{self, error::RecvError},
         mpsc, oneshot,
     },
-    time::sleep,
+    time::{MissedTickBehavior, interval, sleep},
 };
 
 use super::{
@@ -152,8 +152,9 @@ pub(crate) struct EndOf {
 impl Drop for EndOf {
     fn drop(&mut self) {
         let mut jobs = self.waiting.jobs();
-        // The map's and this one: nobody else waits.
-        if Arc::strong_count(&self.notify) <= 2 {
+        // Under the lock: of two who go at once, the second sees that the first is gone.
+        drop(std::mem::take(&mut self.notify));
+        if jobs.get(&self.id).is_some_and(|notify| Arc::strong_count(notify) == 1) {
             jobs.remove(&self.id);
         }
     }
@@ -167,6 +168,8 @@ struct Task {
 
 struct Channel {
     listeners: usize,
+    /// The last try to listen was refused for good: the next listener tries again.
+    is_refused: bool,
     sender: broadcast::Sender<Notice>,
 }
 
@@ -176,6 +179,9 @@ impl Task {
         let mut messages = client.message_rx();
         let mut reconnected = client.reconnect_rx();
         let mut is_behind = false;
+        // Not a sleep of each turn: messages would put it off for ever.
+        let mut again = interval(PAUSE);
+        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 command = commands.recv() => match command {
@@ -199,7 +205,7 @@ impl Task {
                     }
                     is_behind = !self.listen_again().await;
                 }
-                () = sleep(PAUSE), if is_behind => is_behind = !self.listen_again().await,
+                _ = again.tick(), if is_behind => is_behind = !self.listen_again().await,
                 // Who asks in this very moment is told that it is closed, and opens another one.
                 () = sleep(LINGER), if self.channels.is_empty() => break,
             }
@@ -213,16 +219,17 @@ impl Task {
         channel: String,
         started: oneshot::Sender<Result<broadcast::Receiver<Notice>, CallError>>,
     ) -> bool {
-        let new = || Channel { listeners: 0, sender: broadcast::channel(BACKLOG).0 };
+        let new = || Channel { listeners: 0, is_refused: false, sender: broadcast::channel(BACKLOG).0 };
         let entry = self.channels.entry(channel.clone()).or_insert_with(new);
         entry.listeners += 1;
         let messages = entry.sender.subscribe();
-        let subscribed = if entry.listeners == 1 {
+        let subscribed = if entry.listeners == 1 || entry.is_refused {
             self.connection.client().subscribe(channel).await.map_err(classify)
         } else {
             Ok(())
         };
         let is_behind = subscribed.as_ref().is_err_and(CallError::is_transient);
+        entry.is_refused = subscribed.is_err() && !is_behind;
         let answer = if is_behind { Ok(messages) } else { subscribed.map(|()| messages) };
         // Who has given up meanwhile leaves by itself.
         let _ = started.send(answer);

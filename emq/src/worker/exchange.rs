@@ -198,13 +198,13 @@ impl Exchange {
                 Err(error) => {
                     // Answered by the error of its own that the next claim may have.
                     let _ = claiming.answer.send(Err(error.clone()));
-                    self.failed(completing, error).await;
+                    self.failed(completing, error, true).await;
                 }
             },
             _ if jobs.is_empty() => {}
             _ => match self.line.store.complete_many(&jobs).await {
                 Ok(settled) => answer(completing, settled),
-                Err(error) => self.failed(completing, error).await,
+                Err(error) => self.failed(completing, error, false).await,
             },
         }
     }
@@ -218,14 +218,20 @@ impl Exchange {
     }
 
     /// Passes an error on to all, or, if the server has refused the call, finds out by which of its jobs.
-    async fn failed(&self, completing: Vec<Completing>, error: CallError) {
-        let is_alone = completing.len() == 1;
+    async fn failed(&self, completing: Vec<Completing>, mut error: CallError, with_claim: bool) {
+        let is_its_own = completing.len() == 1 && !with_claim;
         for Completing { done, answer } in completing {
-            let settled = if error.is_transient() || is_alone {
+            let settled = if error.is_transient() || is_its_own {
                 Err(error.clone())
             } else {
                 self.line.store.complete(done).await
             };
+            // The server has gone away meanwhile: the others needn't find that out one after the other.
+            if let Err(later) = &settled
+                && later.is_transient()
+            {
+                error = later.clone();
+            }
             let _ = answer.send(settled);
         }
     }

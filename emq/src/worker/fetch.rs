@@ -63,7 +63,8 @@ impl Source {
         self.paused_until.is_some_and(|until| Instant::now() < until)
     }
 
-    fn failed(&mut self, error: &CallError) {
+    /// `waited`: how long the other queues had to wait for it. They get as much.
+    fn failed(&mut self, error: &CallError, waited: Duration) {
         let queue = self.line.store.name();
         // The first of several in a row: there may be two a second for hours.
         if self.paused_until.is_none() {
@@ -71,7 +72,7 @@ impl Source {
         } else {
             tracing::debug!(%error, %queue, "claiming failed again");
         }
-        self.paused_until = Some(Instant::now() + PAUSE);
+        self.paused_until = Some(Instant::now() + PAUSE.max(waited));
         self.line.heat();
     }
 }
@@ -143,6 +144,7 @@ impl Fetcher {
         let (freed, rides) = (self.slots.freed(), self.rides());
         let source = &mut self.sources[at];
         source.line.cool();
+        let asked = Instant::now();
         let mut answer = source.exchange.claim(self.appetite.jobs(), rides);
         let claimed = loop {
             tokio::select! {
@@ -151,8 +153,13 @@ impl Fetcher {
                 () = self.stop.cancelled() => {
                     source.exchange.withdraw();
                     // What it takes all the same is given back.
-                    match timeout(LAST_CLAIM, answer).await {
-                        Ok(claimed) => break claimed,
+                    if let Ok(claimed) = timeout(LAST_CLAIM, &mut answer).await {
+                        break claimed;
+                    }
+                    answer.close();
+                    // In this very moment; what comes later, the exchange gives back.
+                    match answer.try_recv() {
+                        Ok(claimed) => break Ok(claimed),
                         Err(_) => return,
                     }
                 }
@@ -165,7 +172,8 @@ impl Fetcher {
                 self.dispatch(at, claimed).await;
             }
             Ok(Err(error)) => {
-                source.failed(&error);
+                let waited = if rides { Duration::ZERO } else { asked.elapsed() };
+                source.failed(&error, waited);
                 self.order.took(at, 0);
             }
             Err(_withdrawn) => {}

@@ -21,7 +21,13 @@ pub(super) async fn hear(client: Client, store: Store, keeper: LeaseKeeper) {
     let mut was_deaf = false;
     loop {
         match listen(&client, &store).await {
-            Ok(listening) => follow(listening, &store, &keeper).await,
+            Ok(listening) => {
+                // What was told while nobody listened.
+                if std::mem::take(&mut was_deaf) {
+                    keeper.ask_now(store.name(), None);
+                }
+                follow(listening, &store, &keeper).await;
+            }
             Err(CallError::Closed) => return,
             Err(error) if !was_deaf => {
                 let queue = store.name();

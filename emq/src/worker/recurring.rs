@@ -138,7 +138,7 @@ impl Recurrences {
     fn step(&mut self, name: String, record: &Record, now: i64) -> Step {
         let (Some(text), Some(next)) = (&record.schedule, record.next) else { return Step::Leave };
         if record.declared && !self.declared.iter().any(|declared| declared.name == name) {
-            return if now - next > FORGOTTEN_AFTER { Step::Forget } else { Step::Leave };
+            return if now.saturating_sub(next) > FORGOTTEN_AFTER { Step::Forget } else { Step::Leave };
         }
         let slots = text.parse::<Schedule>().and_then(|schedule| schedule.slots(record.start.unwrap_or(next)));
         let slots = match slots {
