@@ -137,8 +137,9 @@ end
 -- Puts a job off to a later time, but never beyond its latest. One that was claimed keeps the time of its retry, and one
 -- whose time has come isn't held up any more.
 local function put_off(holder, job)
-  if not holder.is_fresh or not redis.call('ZSCORE', schedule, holder.id) then return end
-  local latest = tonumber(holder.latest or job.latest)
+  local stands_at = tonumber(redis.call('ZSCORE', schedule, holder.id))
+  if not holder.is_fresh or not stands_at or stands_at <= time then return end
+  local latest = tonumber(holder.latest) or tonumber(job.latest)
   local due = math.min(job.due, latest)
   local row = redis.call('HMGET', rows .. holder.id, 'priority', 'group')
   redis.call('ZREM', schedule, holder.id)

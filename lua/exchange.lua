@@ -43,4 +43,7 @@ local queue = {
 -- Before anything is completed: what the claim would raise for later.
 check_sets(pending, active, schedule, root .. 'held')
 local words = complete(queue, jobs)
-return { words, unpack(claim(queue, n, lease, worker, request)) }
+-- What is done is done, and has to be told. What the claim raises for, the next one will raise for, too.
+local is_claimed, batch = pcall(claim, queue, n, lease, worker, request)
+if not is_claimed then batch = { request, 1, -1, 0, 0 } end
+return { words, unpack(batch) }

@@ -57,9 +57,11 @@ local function is_unfinished(id)
   return type(state) == 'string' and state ~= 'dead'
 end
 
+-- Answers how many were enqueued, and the job of the slot: the new one, or the one that has been there.
 local function admit(job, turn, record)
   local key = job.slot ~= '' and turn.name .. '.' .. job.slot
-  if key and holder_of(root, key, time) then return 0 end
+  local holder = key and holder_of(root, key, time)
+  if holder then return 0, holder.id end
   local row = { 'state', 'pending', 'attempts', '0' }
   local function also(field, value)
     if not value or value == '' then return end
@@ -79,7 +81,7 @@ local function admit(job, turn, record)
   redis.call('HSET', rows .. job.id, unpack(row))
   if key then redis.call('SET', keys .. key, job.id) end
   to_waiting(pending, root, marker, job.id, record.priority, record.group)
-  return 1
+  return 1, job.id
 end
 
 local function fire(turn)
@@ -111,11 +113,14 @@ local function fire(turn)
     if record.overlap == 'wait' then next = turn.jobs[2].slot end
   end
 
-  local enqueued = 0
-  for i = 1, run do enqueued = enqueued + admit(turn.jobs[i], turn, record) end
+  local enqueued, latest = 0, nil
+  for i = 1, run do
+    local admitted, id = admit(turn.jobs[i], turn, record)
+    enqueued, latest = enqueued + admitted, id
+  end
   if by_slot then
     redis.call('HSET', key, 'next', next)
-    if run > 0 then redis.call('HSET', key, 'last', turn.jobs[run].slot, 'job', turn.jobs[run].id) end
+    if run > 0 then redis.call('HSET', key, 'last', turn.jobs[run].slot, 'job', latest) end
     if record.held then redis.call('HDEL', key, 'held') end
     redis.call('ZADD', recurring, next ~= '' and next or '+inf', turn.name)
   end

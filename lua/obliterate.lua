@@ -25,7 +25,8 @@
 local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, recurring, records, root = unpack(KEYS)
 local limit, force = tonumber(ARGV[1]), ARGV[2] == '1'
 
-check_sets(pending, schedule, dead, done, root .. 'parked')
+check_sets(pending, schedule, dead, done, recurring, root .. 'parked', root .. 'lanes')
+local ring = redis.call('LRANGE', root .. 'ring', 0, limit - 1)
 if redis.call('ZCARD', active) > 0 and not force then
   return redis.error_reply('EMQLOCK the queue is active: workers hold jobs of it')
 end
@@ -36,7 +37,12 @@ local function wipe(place)
   if #ids == 0 then return end
   redis.call('ZREM', place, unpack(ids))
   for _, id in ipairs(ids) do
-    local key = redis.pcall('HGET', rows .. id, 'did')
+    local field = redis.pcall('HMGET', rows .. id, 'did', 'group')
+    local key = field[1]
+    if place == active then
+      local owner = redis.pcall('HGET', root .. 'slots', id)
+      free_slot(root, marker, id, type(owner) == 'string' and owner or field[2])
+    end
     redis.call('DEL', rows .. id, rows .. id .. ':logs', rows .. id .. ':result')
     if type(key) == 'string' then free_key(root, key, id) end
   end
@@ -48,6 +54,8 @@ redis.call('ZREM', marker, '0')
 redis.call('HSET', meta, 'paused', '1')
 -- The parked first: who is gone can't follow.
 for _, place in ipairs({ root .. 'parked', pending, schedule, dead, active, done }) do wipe(place) end
+-- Lanes that only others have put jobs into.
+for _, lane in ipairs(ring) do count_line(root, lane) end
 local lanes = redis.call('ZRANGE', root .. 'lanes', 0, limit - 1)
 for _, lane in ipairs(lanes) do
   if removed < limit then

@@ -35,7 +35,7 @@ local going, jobs = {}, {}
 for i = 1, #found, 2 do
   local id = found[i]
   local row = read_row(rows, id, 'did')
-  if not row or age == 0 or (dies and tonumber(found[i + 1]) or minted(id)) <= time - age then
+  if not row or age == 0 or (dies and tonumber(found[i + 1]) ~= 0 and tonumber(found[i + 1]) or minted(id)) <= time - age then
     going[#going + 1] = id
     if row then jobs[#jobs + 1] = { id = id, key = row[2], was_claimed = row[1] ~= '0' } end
   end

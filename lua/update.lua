@@ -16,7 +16,7 @@
 -- GONE      there is no such job; nothing was written
 -- DONE      this call has been carried out before; nothing was written
 -- EMQLOCK   error: a worker holds the job; nothing was written
--- EMQSTATE  error: the job is dead; nothing was written
+-- EMQSTATE  error: the job is dead, or waits for its children; nothing was written
 --
 -- uses lib/clock, lib/guard, lib/waiting, lib/lanes
 
@@ -25,11 +25,14 @@ local id, call, due = ARGV[1], ARGV[2], ARGV[3]
 local time = now()
 
 check_sets(pending, schedule, root .. 'parked')
-local field = redis.call('HMGET', row, 'group', 'priority', 'updated', 'due')
+local field = redis.call('HMGET', row, 'group', 'priority', 'updated', 'due', 'state')
 if redis.call('EXISTS', row) == 0 then return 'GONE' end
 if field[3] == call then return 'DONE' end
 if redis.call('ZSCORE', active, id) then return redis.error_reply('EMQLOCK the job is active: a worker holds it') end
 if redis.call('ZSCORE', dead, id) then return redis.error_reply('EMQSTATE the job is dead: revive it first') end
+
+-- A parent of another implementation.
+if field[5] == 'awaiting_children' then return redis.error_reply('EMQSTATE the job waits for its children') end
 
 local lane, priority = field[1], field[2]
 for i = 4, #ARGV, 2 do

@@ -34,6 +34,8 @@ local function complete(queue, jobs)
   local leases = redis.call('ZMSCORE', queue.active, unpack(ids))
   for i, job in ipairs(jobs) do replies[i] = check(job, leases[i]) end
   if #accepted == 0 then return replies end
+  -- Alone of those that the reaper has put back: jobs that are active have nothing to do with what waits.
+  if #active_ids < #accepted then check_sets(queue.pending) end
 
   if #active_ids > 0 then redis.call('ZREM', queue.active, unpack(active_ids)) end
   local gone = {}

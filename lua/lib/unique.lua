@@ -59,7 +59,11 @@ end
 local function follow(root, key)
   local id = redis.pcall('GET', root .. 'next:' .. key)
   local row = parked_row(root, id)
-  if not row then return false end
+  if not row then
+    -- Whose row was lost is nobody who waits.
+    if type(id) == 'string' and not read_row(root .. 'job:', id) then redis.call('DEL', root .. 'next:' .. key) end
+    return false
+  end
   redis.call('DEL', root .. 'next:' .. key)
   go_on(root, key, id, row, now())
   return true
@@ -81,7 +85,7 @@ local function end_key(root, key, id, time)
   local how, ms = string.match(redis.call('HGET', root .. 'job:' .. id, 'unique') or '', '^(%a+) (%d+)$')
   local left = how == 'for' and tonumber(ms) - time or how == 'after' and tonumber(ms) or 0
   if left > 0 then
-    redis.call('PEXPIRE', root .. 'de:' .. key, string.format('%.0f', left))
+    redis.pcall('PEXPIRE', root .. 'de:' .. key, string.format('%.0f', left))
   else
     redis.call('DEL', root .. 'de:' .. key)
   end
