@@ -22,12 +22,13 @@ local before = redis.call('HGET', key, field)
 redis.call('HDEL', key, field)
 if setting == 'rate' then
   -- How much is spent counts on, or a rate that is set again and again would be none.
-  local spent = before and string.match(before, '^%d+ %d+ %d+ ([%d.]+)$')
-  local spent_before = tonumber(spent)
-  if spent and value ~= '' then value = value .. ' ' .. spent end
-  -- The end of a wait that the rate has made; one that `hold` has made goes on.
-  local held = lane ~= '' and tonumber(redis.call('ZSCORE', root .. 'held', lane))
-  if spent_before and held and held <= spent_before + 1 then redis.call('ZREM', root .. 'held', lane) end
+  local spent = value ~= '' and before and string.match(before, '^%d+ %d+ %d+ ([%d.]+)$')
+  if spent then value = value .. ' ' .. spent end
+  if lane == '' then
+    redis.call('HDEL', key, 'held')
+  else
+    redis.call('ZREM', root .. 'held', lane)
+  end
 end
 if value ~= '' then redis.call('HSET', key, field, value) end
 

@@ -107,7 +107,8 @@ impl Model {
 
     fn put_off(&mut self, slot: Slot, spec: &Spec) {
         let Some(job) = self.jobs.get(&slot).filter(|_| is_debounced(spec)) else { return };
-        if job.attempts > 0 || !matches!(job.place, Place::Scheduled { .. }) {
+        // One whose time has come isn't put off any more.
+        if job.attempts > 0 || !matches!(job.place, Place::Scheduled { due } if due > self.now()) {
             return;
         }
         let latest = job.latest.or(self.latest_of(spec));
