@@ -119,3 +119,18 @@ async fn tells_the_listeners() {
     let event: serde_json::Value = serde_json::from_str(message.items()[2].text()).unwrap();
     assert_eq!(event, serde_json::json!({ "event": "completed", "job": lease.id() }));
 }
+
+#[tokio::test]
+async fn a_waiting_place_of_another_type_stops_no_job_that_is_active() {
+    let mut scene = scene("complete").await;
+    let reaped = scene.claimed().await;
+    scene.expire(reaped.id()).await;
+    scene.queue.reap(None).await.unwrap();
+    scene.command("DEL @pending").await;
+    scene.enqueue().await;
+    let active = scene.claim().await.lease;
+    scene.command("SET @pending text").await;
+    let queue = scene.queue.clone();
+    assert!(scene.unchanged(queue.complete(&reaped, Completion::empty())).await.is_err());
+    assert_eq!(queue.complete(&active, Completion::empty()).await.unwrap(), Settled::Accepted);
+}

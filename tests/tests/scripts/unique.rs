@@ -285,6 +285,28 @@ async fn a_debounced_job_is_put_off_but_not_beyond_its_latest() {
 }
 
 #[tokio::test]
+async fn a_debounced_job_that_is_due_and_not_yet_promoted_isnt_put_off_any_more() {
+    let mut scene = scene("unique").await;
+    let unique = || Unique::key(KEY).debounce(MINUTE * 3);
+    let id = enqueue_in(&mut scene, 0, unique(), MINUTE).await.id();
+    scene.make_due(id).await;
+    assert_eq!(enqueue_in(&mut scene, 1, unique(), MINUTE).await.outcome(), Admission::Replaced(id));
+    assert_eq!(scene.score("schedule", id).await, 1.0);
+}
+
+#[tokio::test]
+async fn a_parked_job_whose_row_was_lost_lets_the_key_go() {
+    let mut scene = scene("unique").await;
+    let first = enqueue(&mut scene, 0, Unique::key(KEY).then_once()).await.id();
+    let lease = scene.claim().await.lease;
+    let parked = enqueue(&mut scene, 1, Unique::key(KEY).then_once()).await;
+    assert_eq!(parked.outcome(), Admission::Parked(first));
+    scene.command(&format!("DEL @job:{}", parked.id())).await;
+    scene.queue.complete(&lease, Completion::empty()).await.unwrap();
+    assert_eq!(scene.command(&format!("EXISTS @next:{KEY}")).await.int(), 0);
+}
+
+#[tokio::test]
 async fn a_first_debounced_enqueue_keeps_within_its_own_latest() {
     let mut scene = scene("unique").await;
     let before = scene.now().await;
