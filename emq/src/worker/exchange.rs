@@ -18,7 +18,7 @@ use crate::{
     job::QueueName,
     layer::{Delivery, Outcome, Writer, write},
     queue::Claimer,
-    store::{Batch, CallError, Done, MAX_COMPLETIONS, Settled},
+    store::{Batch, CallError, Done, MAX_COMPLETIONS, Settled, Store},
 };
 
 /// The most bytes of results in one call: one with large results doesn't hold up the others for long.
@@ -94,14 +94,18 @@ impl Asking {
 /// Sends completions by the exchange of their queue, and everything else by itself.
 pub(super) struct Settling {
     pub(super) client: Client,
-    pub(super) exchanges: HashMap<QueueName, Asking>,
+    /// Of each queue that is served: its store, for it isn't made anew for each job, and its exchange.
+    pub(super) exchanges: HashMap<QueueName, (Store, Asking)>,
 }
 
 impl Writer for Settling {
     fn write<'a>(&'a self, delivery: &'a Delivery, outcome: &'a Outcome) -> BoxFuture<'a, Result<Settled, CallError>> {
-        let Some(exchange) = self.exchanges.get(delivery.queue()) else { return self.client.write(delivery, outcome) };
-        let store = self.client.store(delivery.queue().clone());
-        Box::pin(async move { write(&store, delivery, outcome, |done| exchange.clone().complete(done)).await })
+        match self.exchanges.get(delivery.queue()) {
+            Some((store, exchange)) => {
+                Box::pin(write(store, delivery, outcome, |done| exchange.clone().complete(done)))
+            }
+            None => self.client.write(delivery, outcome),
+        }
     }
 }
 
@@ -196,7 +200,7 @@ impl Exchange {
                     self.hand_out(claiming, Ok(Claimed { batch, room })).await;
                 }
                 Err(error) => {
-                    // Answered by the error of its own that the next claim may have.
+                    // Whether the claim was to blame, its next try will tell.
                     let _ = claiming.answer.send(Err(error.clone()));
                     self.failed(completing, error, true).await;
                 }

@@ -222,7 +222,7 @@ impl Worker {
             let claimer = line.claimer(&plan.name, plan.lease);
             let (exchange, asking) = Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimer);
             runs.spawn_vital(exchange.run(), &broken);
-            exchanges.insert(line.store.name().clone(), asking.clone());
+            exchanges.insert(line.store.name().clone(), (line.store.clone(), asking.clone()));
             sources.push(Source::new(line, asking));
         }
 
