@@ -6,6 +6,7 @@
 
 mod answer;
 mod bench;
+mod coverage;
 mod expect;
 mod facts;
 mod generate;

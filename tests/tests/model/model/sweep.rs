@@ -82,7 +82,7 @@ impl Model {
 
     /// Deletes a job that was taken from its place. Under an id that comes again, tokens begin at 1 again: only one that
     /// nobody ever had a token of is free at once.
-    fn delete(&mut self, slot: Slot) {
+    pub(super) fn delete(&mut self, slot: Slot) {
         self.free_key(slot);
         let was_claimed = self.jobs.get(&slot).is_some_and(|job| job.attempts > 0);
         self.forget(slot, was_claimed.then(|| self.deleted()));
