@@ -42,7 +42,7 @@ impl ReferenceStateMachine for Machine {
             4 => proptest::collection::vec(spec(model), 0..5).prop_map(Verb::EnqueueMany),
             waits => claim(),
             4 * settles => done(right.clone()).prop_map(Verb::Complete),
-            waits / 4 => exchange(right.clone()),
+            waits / 2 => exchange(right.clone()),
             3 * settles => report(right.clone()),
             7 * settles => settle(right.clone()),
             repeats.0 => repeats.1,
@@ -64,9 +64,8 @@ impl ReferenceStateMachine for Machine {
             1 => any_lane().prop_map(Verb::DrainLane),
             1 => any_lane().prop_map(Verb::LookAtLane),
             1 => Just(Verb::ListLanes),
-            2 => purge(),
-            1 => proptest::bool::weighted(0.3).prop_map(|force| Verb::Obliterate { force }),
-            12 => repeat::repeat(model),
+            3 => purge(),
+            14 => repeat::repeat(model),
             4 => Just(Verb::TakeMarker),
             1 => (0..WORKERS).prop_map(|worker| Verb::Leave { worker }),
             1 => Just(Verb::Counts),
@@ -221,14 +220,18 @@ fn exchange(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> 
 fn report(right: impl Strategy<Value = Right> + Clone) -> impl Strategy<Value = Verb> {
     prop_oneof![
         1 => (right.clone(), 0..9_u8).prop_map(|(right, value)| Verb::Progress { right, value }),
-        3 => (right, 0..3_u8).prop_map(|(right, line)| Verb::Log { right, line }),
+        3 => (right, 0..4_u8).prop_map(|(right, line)| Verb::Log { right, line }),
         1 => any_slot().prop_map(Verb::Logs),
     ]
 }
 
+/// Seldom of everything, which begins the queue anew.
 fn purge() -> impl Strategy<Value = Verb> {
-    (select(vec![Shelf::Pending, Shelf::Scheduled, Shelf::Parked, Shelf::Dead, Shelf::Dead]), select(vec![0, HOUR]))
-        .prop_map(|(shelf, age)| Verb::Purge { shelf, age })
+    let shelf = select(vec![Shelf::Pending, Shelf::Scheduled, Shelf::Parked, Shelf::Dead, Shelf::Dead]);
+    prop_oneof![
+        7 => (shelf, select(vec![0, HOUR])).prop_map(|(shelf, age)| Verb::Purge { shelf, age }),
+        1 => proptest::bool::weighted(0.3).prop_map(|force| Verb::Obliterate { force }),
+    ]
 }
 
 fn settle(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {

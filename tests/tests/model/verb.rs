@@ -17,7 +17,7 @@ pub(crate) const WORKERS: usize = 3;
 pub(crate) const EXCHANGER: usize = WORKERS;
 
 /// How many lines of a log are kept.
-pub(crate) const LOG_LINES: usize = 3;
+pub(crate) const LOG_LINES: usize = 2;
 
 /// One of a few lanes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

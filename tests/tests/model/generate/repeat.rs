@@ -10,15 +10,15 @@ use crate::verb::{FAR, HALF_HOUR, Name, Repeat, Run, Template, Turn, Verb};
 
 pub(super) fn repeat(model: &Model) -> impl Strategy<Value = Verb> + use<> {
     let name = || select(Name::all().collect::<Vec<_>>());
-    let upserts = if model.recurring.is_empty() { 30 } else { 6 };
-    let fires = if model.recurring.is_empty() { 2 } else { 20 };
+    // What finds nothing to do is tried, too, but not as often.
+    let (upserts, fires, others) = if model.recurring.is_empty() { (30, 2, 1) } else { (6, 20, 4) };
     let named = select(stands(model)).prop_flat_map(|(name, next)| (Just(name), proptest::option::of(slot(next))));
     prop_oneof![
         upserts => (name(), slot(None), template()).prop_map(|(name, first, template)| Repeat::Upsert { name, first, template }),
         upserts / 3 => again(model),
-        2 => name().prop_map(Repeat::Pause),
-        4 => (name(), 0..2_u8, slot(None)).prop_map(|(name, schedule, next)| Repeat::Resume { name, schedule, next }),
-        2 => named.prop_map(|(name, stands_at)| Repeat::Remove { name, stands_at }),
+        others => name().prop_map(Repeat::Pause),
+        2 * others => (name(), 0..2_u8, slot(None)).prop_map(|(name, schedule, next)| Repeat::Resume { name, schedule, next }),
+        others / 2 => named.prop_map(|(name, stands_at)| Repeat::Remove { name, stands_at }),
         fires => proptest::collection::vec(turn(model), 1..3).prop_map(|turns| Repeat::Fire(each_job_once(turns))),
         2 => (0..2_usize, 1..3_usize).prop_map(|(offset, limit)| Repeat::Due { offset, limit }),
         1 => name().prop_map(Repeat::Get),
