@@ -368,6 +368,17 @@ async fn a_limit_that_is_no_number_is_none() {
 }
 
 #[tokio::test]
+async fn a_limit_between_two_numbers_is_the_lower_one() {
+    let mut scene = scene("bad").await;
+    scene.command("HSET @glimit a 1.5").await;
+    for n in 0..3 {
+        scene.enqueue_as(Draft::of(Work { n }).group("a")).await;
+    }
+    assert_eq!(scene.claimer().claim(10).await.unwrap().jobs.len(), 1);
+    assert_eq!(scene.claimer().claim(10).await.unwrap().jobs.len(), 0);
+}
+
+#[tokio::test]
 async fn an_id_that_was_left_in_a_lane_puts_its_lane_into_the_ring_once() {
     let mut scene = scene("bad").await;
     scene.command(&format!("ZADD @g:a:pending 0 {GHOST}")).await;

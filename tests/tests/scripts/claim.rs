@@ -122,3 +122,19 @@ async fn a_worker_that_leaves_is_forgotten() {
     left.unwrap();
     assert_eq!(changes, ["- claims hash W = 1|T|J1:1"]);
 }
+
+#[tokio::test]
+async fn what_has_expired_between_others_is_made_up_for_and_not_doubly() {
+    let mut scene = scene("claim").await;
+    let queue = scene.queue.clone();
+    for n in 0..6 {
+        let draft = Draft::of(Work { n });
+        let id = scene.enqueue_as(if n == 1 { draft.expires_in(MINUTE) } else { draft }).await;
+        if n == 1 {
+            scene.command(&format!("HSET @job:{id} expires 1")).await;
+        }
+    }
+    let batch = scene.claimer().claim(3).await.unwrap();
+    assert_eq!((batch.jobs.len(), batch.expired, batch.more), (3, 1, true));
+    assert_eq!(queue.counts().await.unwrap().pending, 2);
+}
