@@ -44,8 +44,11 @@ pub(crate) enum Answer {
     Looked(Option<JobState>, Option<Box<Record>>),
     Listed(Vec<Slot>),
     Reassigned(Reassigned),
-    /// How many jobs a lane was drained of.
-    Drained(usize),
+    /// How many jobs a lane was drained of, and how many wait there then: those that were parked behind them.
+    Drained {
+        deleted: usize,
+        left: usize,
+    },
     Lane(LaneRecord),
     /// Names, and how many jobs wait there.
     Lanes(Vec<(String, usize)>),
@@ -162,7 +165,7 @@ impl Answer {
             Self::Revived(revived) => *revived != Revived::Revived,
             Self::Removed(removed) => *removed != Removed::Removed,
             Self::Reassigned(reassigned) => *reassigned != Reassigned::Reassigned,
-            Self::Drained(jobs) | Self::Purged(jobs) => *jobs == 0,
+            Self::Drained { deleted: jobs, .. } | Self::Purged(jobs) => *jobs == 0,
             Self::Obliterated(jobs) => jobs.is_none(),
             Self::Words(words) => words.iter().all(|word| REFUSALS.contains(&word.trim_end())),
             Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) | Self::Lane(_) | Self::Lanes(_) => true,

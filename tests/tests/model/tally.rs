@@ -149,7 +149,7 @@ impl Tally {
                 (0..*expired).for_each(|_| self.add("claim of the expired"));
             }
             (_, Answer::Reassigned(reassigned)) => self.add(&format!("reassign {reassigned:?}")),
-            (_, Answer::Drained(1..)) => self.add("drain of a lane"),
+            (_, Answer::Drained { deleted: 1.., .. }) => self.add("drain of a lane"),
             (Verb::Complete(_), Answer::Settled(settled)) => self.settled("complete", *settled),
             (Verb::Settle { how, .. }, Answer::Settled(settled)) => {
                 let verb = match how {

@@ -179,7 +179,7 @@ impl Model {
         let gone = Place::Dead { since: self.now() };
         waiting.iter().for_each(|slot| self.take_out(*slot, gone));
         waiting.iter().for_each(|slot| self.delete(*slot));
-        Answer::Drained(waiting.len())
+        Answer::Drained { deleted: waiting.len(), left: self.waiting(Some(lane)).len() }
     }
 
     pub(super) fn trim(&mut self, age: i64, count: u64) -> Answer {
