@@ -139,6 +139,13 @@ fn rules() -> impl Strategy<Value = Rules> + Clone {
     (held, meeting, any::<bool>()).prop_map(|(held, meeting, then_once)| Rules { held, meeting, then_once })
 }
 
+/// The keys of jobs that run, behind which others can be parked; if there are none, any.
+fn keys_of_running(model: &Model) -> Vec<Key> {
+    let running = model.jobs.values().filter(|job| matches!(job.place, Place::Active { .. }));
+    let keys: Vec<Key> = running.filter_map(|job| job.key).filter(|key| matches!(key, Key::Of(_))).collect();
+    if keys.is_empty() { vec![Key::Of(0)] } else { keys }
+}
+
 /// Ids that are free are drawn more often than such as are taken.
 fn free_slots(model: &Model) -> Vec<Slot> {
     let now = model.now();
@@ -158,8 +165,10 @@ fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
         1 => select(vec![-1, 1, 3]).prop_map(|halves| When::At(halves * HALF_HOUR)),
     ];
     let key = prop_oneof![
-        4 => Just((None, Rules::default())),
-        3 => (0..3_u8, rules()).prop_map(|(key, rules)| (Some(Key::Of(key)), rules)),
+        6 => Just((None, Rules::default())),
+        5 => (0..3_u8, rules()).prop_map(|(key, rules)| (Some(Key::Of(key)), rules)),
+        2 => (select(keys_of_running(model)), rules())
+            .prop_map(|(key, rules)| (Some(key), Rules { then_once: true, ..rules })),
     ];
     let max_attempts = prop_oneof![3 => Just(None), 1 => select(vec![1, 7, u32::MAX]).prop_map(Some)];
     let priority = select(vec![0, 0, 0, -1, 2, i32::MIN, i32::MAX]);

@@ -368,6 +368,19 @@ async fn a_limit_that_is_no_number_is_none() {
 }
 
 #[tokio::test]
+async fn a_rate_with_a_nothing_in_it_is_none() {
+    for rate in ["0 60000 1", "1 0 1", "1 60000 0"] {
+        let mut scene = scene("bad").await;
+        scene.bytes_command(&[b"HSET", b"@grate", b"a", rate.as_bytes()]).await;
+        scene.bytes_command(&[b"HSET", b"@meta", b"rate", rate.as_bytes()]).await;
+        for n in 0..3 {
+            scene.enqueue_as(Draft::of(Work { n }).group("a")).await;
+        }
+        assert_eq!(scene.claimer().claim(10).await.unwrap().jobs.len(), 3, "{rate}");
+    }
+}
+
+#[tokio::test]
 async fn a_limit_between_two_numbers_is_the_lower_one() {
     let mut scene = scene("bad").await;
     scene.command("HSET @glimit a 1.5").await;

@@ -195,3 +195,15 @@ async fn a_job_of_a_slot_expires_after_its_own_time() {
     let headers = scene.command(&format!("HGET @job:{} headers", IDS[0])).await;
     assert_eq!(headers.text(), r#"{"emq-slot":"5000","tenant":"north"}"#);
 }
+
+#[tokio::test]
+async fn a_slot_that_comes_again_gets_no_second_job_while_the_first_is_unfinished() {
+    let mut scene = standing("again", Overlap::Allow).await;
+    assert_eq!(fire(&mut scene, &format!("report 5000 65000 1 {} 5000", IDS[0])).await, ["FIRED 1"]);
+    // Another schedule begins with the slot that the one before has had.
+    stand_at(&mut scene, "5000").await;
+    assert_eq!(fire(&mut scene, &format!("report 5000 65000 1 {} 5000", IDS[1])).await, ["FIRED 0"]);
+    assert_eq!(scene.queue.counts().await.unwrap().pending, 1);
+    assert_eq!(scene.command("HGET @repeat:report job").await.text(), IDS[0]);
+    assert_eq!(scene.command("HGET @repeat:report next").await.text(), "65000");
+}
