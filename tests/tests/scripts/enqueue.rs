@@ -204,3 +204,16 @@ async fn a_type_has_a_priority_of_its_own_and_an_enqueue_may_say_another() {
     let other = scene.queue.enqueue(Urgent {}).priority(3).await.unwrap().id();
     assert_eq!((scene.score("pending", own).await, scene.score("pending", other).await), (-10.0, 3.0));
 }
+
+#[tokio::test]
+async fn a_job_that_is_parked_under_an_id_whose_memory_is_over_is_no_finished_one() {
+    let mut scene = scene("enqueue").await;
+    let queue = scene.queue.clone();
+    queue.enqueue(Work { n: 0 }).unique("k").await.unwrap();
+    scene.claim().await;
+    let id: emq::JobId = "JOB0JZGkP9AMvv".parse().unwrap();
+    scene.command(&format!("ZADD @done 1 {id}")).await;
+    let follower = queue.enqueue(Work { n: 1 }).id(id).unique(emq::Unique::key("k").then_once());
+    assert!(matches!(follower.await.unwrap().outcome(), Admission::Parked(_)));
+    assert_eq!(scene.command("EXISTS @done").await.int(), 0);
+}

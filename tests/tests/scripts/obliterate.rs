@@ -40,3 +40,15 @@ async fn everything_of_a_queue_goes_and_nothing_else() {
     // And it can be used again.
     scene.claimed().await;
 }
+
+#[tokio::test]
+async fn a_lane_that_only_another_implementation_has_filled_goes_too() {
+    let mut scene = scene("obliterate").await;
+    for (id, lane) in [("JOB0KHTOWnGLuC", "a"), ("JOB0NgWEfAEJfs", "b")] {
+        scene.command(&format!("HSET @job:{id} state pending attempts 0 payload {{}} group {lane}")).await;
+        scene.command(&format!("ZADD @g:{lane}:pending 0 {id}")).await;
+        scene.command(&format!("RPUSH @ring {lane}")).await;
+    }
+    assert_eq!(scene.queue.obliterate().all().await.unwrap(), 2);
+    assert!(scene.dump().await.is_empty(), "{:?}", scene.dump().await.lines());
+}
