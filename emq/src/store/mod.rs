@@ -67,7 +67,7 @@ pub(crate) use self::{
     beat::Beat,
     claim::ClaimCall,
     complete::{Done, MAX_COMPLETIONS},
-    connection::{Connection, Settings},
+    connection::{Connection, Settings, patiently},
     durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
