@@ -122,8 +122,8 @@ local function admit(job)
   return 'ENQUEUED'
 end
 
--- What becomes of a job whose key is held; nothing if it isn't. What it takes is inside, since most jobs have no key: to make
--- these functions for each call would take a third of the time of a call of one job.
+-- What becomes of a job whose key is held; nothing if it isn't. The functions that this takes are inside, so that a call whose
+-- jobs have no key needn't make them.
 local function meet_holder(job)
   local function park(holder)
     local row = row_of(job, 'parked')
