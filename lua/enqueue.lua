@@ -51,8 +51,8 @@ end
 
 local jobs = {}
 local at = 3
--- Whether any of them may have to do with what is scheduled or parked.
-local is_plain = true
+-- Whether any of them may have to do with what is parked.
+local has_key = false
 while ARGV[at] do
   local job = { id = ARGV[at], due = ARGV[at + 1], conflict = ARGV[at + 2], payload = ARGV[at + 3] }
   if #job.id ~= 14 or string.sub(job.id, 1, 3) ~= 'JOB' then
@@ -78,7 +78,7 @@ while ARGV[at] do
     local latest = string.match(job.conflict, 'debounce (%d+)')
     job.latest = latest and absolute(latest)
   end
-  is_plain = is_plain and job.due == 0 and not job.did
+  has_key = has_key or job.did
   jobs[#jobs + 1] = job
 end
 
@@ -206,8 +206,8 @@ local function meet_holder(job)
   return 'DUPLICATE ' .. holder.id .. '  '
 end
 
-check_sets(pending)
-if not is_plain then check_sets(schedule, root .. 'parked') end
+check_sets(pending, schedule)
+if has_key then check_sets(root .. 'parked') end
 local replies = {}
 for i, job in ipairs(jobs) do
   replies[i] = already_here(job) or job.did and meet_holder(job) or admit(job)
