@@ -20,6 +20,14 @@ pub(crate) enum Answer {
         dead: Vec<Slot>,
         cancelled: Vec<Slot>,
     },
+    /// What was reaped and promoted; whether a recurring job has a slot that is due, or one to come; and of how many kinds
+    /// there is something to look after.
+    Beat {
+        reaped: Box<Self>,
+        promoted: Box<Self>,
+        slot: Option<bool>,
+        kinds: usize,
+    },
     Cancelled(Cancelled),
     Updated(Updated),
     Revived(Revived),
@@ -171,7 +179,12 @@ impl Answer {
             Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) | Self::Lane(_) | Self::Lanes(_) => true,
             Self::Recurring(_) | Self::DueSlots(_) => true,
             Self::Marker(was_there) => !was_there,
-            Self::Claimed { .. } | Self::Exchanged(..) | Self::Promoted(_) | Self::Trimmed { .. } | Self::None => false,
+            Self::Claimed { .. }
+            | Self::Beat { .. }
+            | Self::Exchanged(..)
+            | Self::Promoted(_)
+            | Self::Trimmed { .. }
+            | Self::None => false,
         }
     }
 }

@@ -40,6 +40,7 @@ fn scripts(verb: &Verb) -> &'static [&'static str] {
         Verb::Extend { .. } => &["extend"],
         Verb::Promote => &["promote"],
         Verb::Reap { .. } => &["reap"],
+        Verb::Beat { .. } => &["beat"],
         Verb::Revive(_) => &["revive"],
         Verb::Remove(_) => &["remove"],
         Verb::Cancel(_) => &["cancel"],

@@ -49,6 +49,7 @@ impl ReferenceStateMachine for Machine {
             2 * settles => (proptest::collection::vec(right, 1..4), hours(1..4)).prop_map(|(rights, term)| Verb::Extend { rights, term }),
             due => Just(Verb::Promote),
             expired => select(vec![Some(3), None, Some(2), None, Some(1), Some(0)]).prop_map(|max_stalled| Verb::Reap { max_stalled }),
+            3 => select(vec![Some(3), None, Some(1)]).prop_map(|max_stalled| Verb::Beat { max_stalled }),
             died => dead_or_any(model).prop_map(Verb::Revive),
             3 => any_slot().prop_map(Verb::Remove),
             cancels => any_slot().prop_map(Verb::Cancel),

@@ -124,7 +124,7 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
                 matches!(verb, Verb::Settle { how: Settling::Cancel, .. }) || before.field(slot, "cancel").is_some();
             right.slot == slot && !answer.is_refusal() && ends
         }
-        Verb::Reap { .. } => before.field(slot, "cancel").is_some(),
+        Verb::Reap { .. } | Verb::Beat { .. } => before.field(slot, "cancel").is_some(),
         Verb::DrainLane(lane) => before.score(&line(Some(*lane)), slot).is_some(),
         Verb::Trim { .. } => before.score("dead", slot).is_some(),
         _ => false,

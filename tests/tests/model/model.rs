@@ -192,6 +192,7 @@ impl Model {
             Verb::Extend { rights, term } => self.extend(rights, *term),
             Verb::Promote => self.promote(),
             Verb::Reap { max_stalled } => self.reap(*max_stalled),
+            Verb::Beat { max_stalled } => self.beat(*max_stalled),
             Verb::Revive(slot) => Answer::Revived(self.revive(*slot)),
             Verb::Cancel(slot) => Answer::Cancelled(self.cancel(*slot)),
             Verb::Update { slot, payload, priority, when } => {

@@ -1,5 +1,6 @@
 //! Carries out a verb: through the public API, or by its script, where that has no call of its own.
 
+mod beat;
 mod claim;
 mod enqueue;
 mod repeat;
@@ -88,6 +89,7 @@ impl Stage<'_> {
                     cancelled: self.slots(reaped.cancelled)?,
                 }
             }
+            Verb::Beat { max_stalled } => return self.beat(*max_stalled).await,
             Verb::Revive(slot) => Answer::Revived(self.queue.revive(self.id(*slot)).await.map_err(failed)?),
             Verb::Cancel(slot) => Answer::Cancelled(self.queue.cancel(self.id(*slot)).await.map_err(failed)?),
             Verb::Update { slot, payload, priority, when } => {

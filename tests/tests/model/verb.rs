@@ -235,6 +235,10 @@ pub(crate) enum Verb {
     Reap {
         max_stalled: Option<u32>,
     },
+    /// Both in one call, and what there is to look after.
+    Beat {
+        max_stalled: Option<u32>,
+    },
     Revive(Slot),
     Remove(Slot),
     Cancel(Slot),

@@ -4,7 +4,7 @@ use emq::{Cancelled, Reassigned, Removed, Revived, Updated};
 
 use super::{Ended, Finished, Model, Moment, Place};
 use crate::answer::Answer;
-use crate::verb::{HOUR, Lane, Slot, When};
+use crate::verb::{FAR, HOUR, Lane, Slot, When};
 
 /// For how long the id of a deleted job stays taken, and for how long a silent worker's last claim is kept.
 const KEPT: i64 = HOUR;
@@ -53,6 +53,24 @@ impl Model {
             }
         }
         Answer::Reaped { recovered, dead, cancelled }
+    }
+
+    pub(super) fn beat(&mut self, max_stalled: Option<u32>) -> Answer {
+        let reaped = Box::new(self.reap(max_stalled));
+        let promoted = Box::new(self.promote());
+        let slots = || self.recurring.values().filter(|of| !of.paused).filter_map(|of| of.next);
+        let is_held = Lane::all().any(|lane| self.settings(lane).held.is_some());
+        let kinds = [
+            !self.active().is_empty(),
+            !self.scheduled().is_empty(),
+            !self.parked().is_empty(),
+            !self.waiting(None).is_empty(),
+            !self.ring.is_empty(),
+            !self.recurring.is_empty(),
+            is_held,
+        ];
+        let kinds = kinds.into_iter().filter(|is_there| *is_there).count();
+        Answer::Beat { reaped, promoted, slot: slots().min().map(|slot| slot < FAR), kinds }
     }
 
     pub(super) fn revive(&mut self, slot: Slot) -> Revived {

@@ -101,6 +101,7 @@ impl fmt::Debug for Verb {
             Self::Extend { rights, term } => write!(f, "extend {rights:?} to {}", Wait(*term)),
             Self::Promote => write!(f, "promote"),
             Self::Reap { max_stalled } => write!(f, "reap, max_stalled {max_stalled:?}"),
+            Self::Beat { max_stalled } => write!(f, "beat, max_stalled {max_stalled:?}"),
             Self::Revive(slot) => write!(f, "revive {slot:?}"),
             Self::Settle { right, how: Settling::Cancel } => write!(f, "cancel {right:?}, by its holder"),
             Self::Cancel(slot) => write!(f, "cancel {slot:?}"),
