@@ -64,7 +64,9 @@ pub(crate) enum Answer {
     Purged(usize),
     /// The same, with what was remembered; nothing if workers hold jobs.
     Obliterated(Option<usize>),
-    /// What became of the jobs that were done, and what was claimed.
+    /// What became of the jobs that were done.
+    Completed(Vec<Settled>),
+    /// The same, and what was claimed.
     Exchanged(Vec<Settled>, Box<Self>),
     /// What a script answers that is called by itself.
     Words(Vec<String>),
@@ -164,6 +166,7 @@ impl Answer {
             }
             // Of a cancellation it says only that the job is gone, and not since when.
             Self::Settled(settled) => ![Settled::Accepted, Settled::Cancelled].contains(settled),
+            Self::Completed(settled) => !settled.contains(&Settled::Accepted),
             Self::Cancelled(cancelled) => *cancelled == Cancelled::Gone,
             Self::Updated(updated) => *updated != Updated::Updated,
             Self::Extended(leases) => !leases.contains(&Extended::Renewed),

@@ -24,7 +24,7 @@ fn scripts(verb: &Verb) -> &'static [&'static str] {
     match verb {
         Verb::Enqueue(_) | Verb::EnqueueMany(_) => &["enqueue"],
         Verb::Claim { .. } => &["claim"],
-        Verb::Complete(_) => &["complete"],
+        Verb::Complete(_) | Verb::CompleteMany(_) => &["complete"],
         Verb::Exchange { .. } => &["exchange"],
         Verb::Progress { .. } => &["progress"],
         Verb::Log { .. } => &["log"],

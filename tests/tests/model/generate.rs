@@ -42,6 +42,7 @@ impl ReferenceStateMachine for Machine {
             4 => proptest::collection::vec(spec(model), 0..5).prop_map(Verb::EnqueueMany),
             waits => claim(),
             4 * settles => done(right.clone()).prop_map(Verb::Complete),
+            settles => proptest::collection::vec(done(right.clone()), 0..4).prop_map(Verb::CompleteMany),
             waits / 2 => exchange(right.clone()),
             3 * settles => report(right.clone()),
             7 * settles => settle(right.clone()),

@@ -111,7 +111,7 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
     }
     let ended = match verb {
         Verb::Complete(done) => done.right.slot == slot && !answer.is_refusal(),
-        Verb::Exchange { done, .. } => done.iter().any(|done| done.right.slot == slot),
+        Verb::Exchange { done, .. } | Verb::CompleteMany(done) => done.iter().any(|done| done.right.slot == slot),
         Verb::Purge { shelf, .. } => {
             before.score(set_of(*shelf), slot).is_some() || before.score("parked", slot).is_some()
         }

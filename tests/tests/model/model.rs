@@ -184,6 +184,7 @@ impl Model {
             Verb::Claim { worker, max, lease, lost } => self.claim(*worker, *max, *lease, *lost),
             Verb::Leave { worker } => self.leave(*worker),
             Verb::Complete(done) => Answer::Settled(self.complete(done)),
+            Verb::CompleteMany(done) => Answer::Completed(done.iter().map(|done| self.complete(done)).collect()),
             Verb::Exchange { done, max, lease, lost } => self.exchange(done, *max, *lease, *lost),
             Verb::Progress { right, value } => self.progress(*right, *value),
             Verb::Log { right, line } => self.log(*right, *line),

@@ -53,6 +53,7 @@ impl Stage<'_> {
                 let settled = self.queue.complete_for(&self.lease(done.right), completion, ms(done.retention)).await;
                 Answer::Settled(settled.map_err(failed)?)
             }
+            Verb::CompleteMany(done) => self.complete_many(done).await?,
             Verb::Exchange { done, max, lease, lost } => return self.exchange(done, *max, *lease, *lost).await,
             Verb::Progress { .. } | Verb::Log { .. } => self.report(verb).await,
             Verb::Logs(slot) => Answer::Words(self.queue.logs(self.id(*slot)).await.map_err(failed)?),

@@ -205,6 +205,8 @@ pub(crate) enum Verb {
         worker: usize,
     },
     Complete(Done),
+    /// As a worker that has no room to claim.
+    CompleteMany(Vec<Done>),
     /// What is done and the next claim in one call, of the worker that does nothing else.
     Exchange {
         done: Vec<Done>,

@@ -82,6 +82,7 @@ impl fmt::Debug for Verb {
             }
             Self::Leave { worker } => write!(f, "w{worker} leaves"),
             Self::Complete(done) => write!(f, "complete {done:?}"),
+            Self::CompleteMany(done) => write!(f, "complete {done:?}"),
             Self::Exchange { done, max, lease, lost } => {
                 write!(f, "exchange {done:?} for {max} for {}", Wait(*lease))?;
                 if *lost { write!(f, ", the answer is lost") } else { Ok(()) }
