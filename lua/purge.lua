@@ -13,7 +13,7 @@
 --
 -- Answers how many were looked at, and how many of them were deleted.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/events
 
 local rows, place, done, events, root = unpack(KEYS)
 local offset, limit, age, dies, retention =

@@ -9,7 +9,7 @@ use super::{
 use crate::job::DEFAULT_RETENTION;
 
 pub(super) static SCRIPT: Script<5, 5> =
-    script!("purge", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
+    script!("purge", uses "clock", "guard", "waiting", "lanes", "unique", "events");
 
 /// What one slice of a purge looked at, and deleted.
 #[derive(Clone, Copy, Debug)]
