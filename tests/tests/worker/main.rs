@@ -26,3 +26,4 @@ mod shutdown;
 mod stats;
 mod stuck;
 mod waiting;
+mod wakes;
