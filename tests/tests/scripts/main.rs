@@ -47,6 +47,7 @@ mod known_faults;
 mod many;
 mod order;
 mod out_of_memory;
+mod paused;
 mod peer;
 mod read_only;
 mod tampered;

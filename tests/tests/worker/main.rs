@@ -9,6 +9,7 @@ mod declared;
 mod deploy;
 mod errand;
 mod events;
+mod handover;
 mod hostile;
 mod idle;
 mod leases;
