@@ -52,6 +52,18 @@ end
 -- The fields of a record that each of its jobs gets.
 local given = { 'payload', 'name', 'priority', 'group', 'max_attempts', 'headers', 'expires' }
 
+-- Says that a slot waits for the end of the job of an earlier one: who ends that has the beat look at once.
+local function await(name, slot)
+  local awaited = root .. 'next:' .. name .. '.' .. (slot or '')
+  redis.pcall('SET', awaited, 'slot', 'NX')
+end
+
+-- Takes that back, if somebody has ended the job who doesn't know of it.
+local function await_no_longer(name, slot)
+  local awaited = root .. 'next:' .. name .. '.' .. (slot or '')
+  if redis.pcall('GET', awaited) == 'slot' then redis.call('DEL', awaited) end
+end
+
 local function is_unfinished(id)
   local state = id and redis.pcall('HGET', rows .. id, 'state')
   return type(state) == 'string' and state ~= 'dead'
@@ -102,10 +114,8 @@ local function fire(turn)
   local run, next = #turn.jobs, turn.next
   local may_overlap = not by_slot or record.overlap ~= 'skip' and record.overlap ~= 'wait'
   local is_busy = not may_overlap and run > 0 and is_unfinished(record.job)
-  local awaited = root .. 'next:' .. turn.name .. '.' .. (record.last or '')
   if is_busy and record.overlap == 'wait' then
-    -- Who ends that job finds this, and has the beat look at once.
-    redis.pcall('SET', awaited, 'slot', 'NX')
+    await(turn.name, record.last)
     if record.held ~= turn.stands_at then redis.call('HSET', key, 'held', turn.stands_at) end
     return 'HELD'
   elseif is_busy then
@@ -126,8 +136,10 @@ local function fire(turn)
     if run > 0 then redis.call('HSET', key, 'last', turn.jobs[run].slot, 'job', latest) end
     if record.held then
       redis.call('HDEL', key, 'held')
-      -- Somebody has ended that job who doesn't know of this.
-      if redis.pcall('GET', awaited) == 'slot' then redis.call('DEL', awaited) end
+      await_no_longer(turn.name, record.last)
+    end
+    if record.overlap == 'wait' and run > 0 and next ~= '' and tonumber(next) <= time then
+      await(turn.name, turn.jobs[run].slot)
     end
     redis.call('ZADD', recurring, next ~= '' and next or '+inf', turn.name)
   end
