@@ -5,6 +5,7 @@ mod cancel;
 mod claiming;
 mod clock;
 mod control;
+mod crowds;
 mod declared;
 mod deploy;
 mod errand;
