@@ -87,7 +87,7 @@ async fn a_job_that_comes_to_wait_in_any_way_starts_when_the_pause_ends_and_not_
                 ("update", _, Some(id)) => drop(queue.update(id).now().priority(-3).await.unwrap()),
                 ("run now", _, Some(id)) => drop(queue.update(id).now().await.unwrap()),
                 ("unique successor" | "freed slot", Some(lease), _) => {
-                    drop(queue.complete(&lease, Completion::empty()).await.unwrap());
+                    assert!(queue.complete(&lease, Completion::empty()).await.unwrap().is_settled());
                 }
                 ("recurring job run now", ..) => drop(queue.recurring().run_now("tick").await.unwrap()),
                 ("raised limit", ..) => lane.set_concurrency(2).await.unwrap(),

@@ -81,7 +81,7 @@ async fn a_drain_of_an_age_leaves_what_is_younger_in_the_flat_line_and_in_every_
     let lane = |n: u32| format!("l{}", n % 3);
     // Minted in May of 2025, and each a second after the one before.
     let first = "JOB0JZGkP9AMvv".parse::<emq::JobId>().unwrap().number();
-    let minted = |n: u32| emq::JobId::from_number(first + (u64::from(n) * 1_000 << 22)).unwrap();
+    let minted = |n: u32| emq::JobId::from_number(first + ((u64::from(n) * 1_000) << 22)).unwrap();
     let old = (0..3_200).map(|n| {
         let draft = Draft::of(Work { n }).id(minted(n));
         if n % 4 == 0 { draft } else { draft.group(lane(n)) }
