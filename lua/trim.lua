@@ -60,7 +60,9 @@ end
 local function look_after(lanes)
   for _, lane in ipairs(lanes) do
     count_line(root, lane)
-    if can_serve(root, lane) then put_right(root, marker, lane) end
+    if can_serve(root, lane) and type(redis.pcall('LPOS', root .. 'ring', lane)) ~= 'number' then
+      offer(root, marker, lane)
+    end
   end
 end
 look_after(redis.pcall('HRANDFIELD', root .. 'glimit', 8))

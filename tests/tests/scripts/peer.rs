@@ -186,7 +186,7 @@ async fn the_beat_leaves_alone_what_is_right() {
     scene.queue.hold(&jobs[2].lease, crate::scene::MINUTE).await.unwrap();
     scene.queue.release(&jobs[1].lease).await.unwrap();
     scene.queue.lane("paused").unwrap().pause().await.unwrap();
-    scene.command("ZADD @marker 0 0").await;
+    scene.command("DEL @marker").await;
     for _ in 0..5 {
         let queue = scene.queue.clone();
         scene.unchanged(queue.trim(emq::Keep::default())).await.unwrap();
