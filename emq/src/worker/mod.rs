@@ -219,8 +219,14 @@ impl Worker {
             let recurrences = Recurrences::new(client.clone(), declared);
             tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, recurrences, stop.clone()), &broken);
             tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
-            let claimer = line.claimer(&plan.name, plan.lease);
-            let (exchange, asking) = Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimer);
+            let claimers = std::array::from_fn(|_| line.claimer(&plan.name, plan.lease));
+            let (exchange, asking) = Exchange::new(
+                Arc::clone(&line),
+                slots.clone(),
+                Arc::clone(&counters),
+                claimers,
+                plan.queues.len() == 1,
+            );
             runs.spawn_vital(exchange.run(), &broken);
             exchanges.insert(line.store.name().clone(), (line.store.clone(), asking.clone()));
             sources.push(Source::new(line, asking));
