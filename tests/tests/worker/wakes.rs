@@ -12,8 +12,9 @@ use crate::errand::{Errand, Place, Told, median, ms, start, telling, tells};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// How far ahead the slot of a recurring job is when it is made.
-const AHEAD: Duration = Duration::from_millis(40);
+/// How far ahead the slot of a recurring job is when it is made: longer than a busy machine needs to learn of it, for a slot
+/// that has come by then is found by the beat.
+const AHEAD: Duration = Duration::from_millis(300);
 
 /// What lets a job run. The beat is too seldom to help with any of them, except where it is the one that acts.
 const WAYS: [&str; 24] = [
@@ -232,13 +233,13 @@ impl Table<'_> {
         let place = self.place;
         let recurring = place.queue.recurring();
         self.lane.pause().await.unwrap();
-        let schedule = Schedule::every(HOUR).starting_at(SystemTime::now() + ms(10));
+        let schedule = Schedule::every(HOUR).starting_at(SystemTime::now() + AHEAD);
         let recurrence = Recurrence::new(schedule).overlap(Overlap::Wait);
         recurring.upsert("tick", recurrence, Errand { n }).group("a").await.unwrap();
         place.until(async || self.lane.list(0, 1).await.is_ok_and(|jobs| jobs.len() == 1)).await;
         let id = self.lane.list(0, 1).await.unwrap()[0].id;
         self.hand_over(id).await;
-        let next = (SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + ms(10)).as_millis().to_string();
+        let next = (SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + AHEAD).as_millis().to_string();
         self.raw.command(&["HSET", &place.key("repeat:tick"), "next", &next]).await;
         self.raw.command(&["ZADD", &place.key("repeat"), &next, "tick"]).await;
         self.raw.command(&["ZADD", &place.key("marker"), "0", "0"]).await;
