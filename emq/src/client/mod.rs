@@ -6,13 +6,15 @@ mod durable;
 mod enqueue;
 mod error;
 mod many;
+mod stores;
 mod ticket;
 
 use std::{fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::Instant};
 
+use self::stores::Stores;
 pub use self::{
     builder::ClientBuilder,
     draft::{Draft, IntoDraft},
@@ -23,10 +25,11 @@ pub use self::{
 };
 pub(crate) use self::{draft::TRACEPARENT, enqueue::MAX_MINTS};
 use crate::{
+    clock::later,
     job::{Job, JobId, Minted, NameError, QueueName, Returns},
     queue::{Events, JobResult, Queue, ResultError},
     recurring::Recurring,
-    store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber},
+    store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber, patiently},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -58,6 +61,7 @@ pub struct Client {
 struct Inner {
     connection: Arc<Connection>,
     node: Arc<Node>,
+    stores: Stores,
     confirmers: Confirmers,
     max_payload: usize,
     trace_context: Option<TraceContext>,
@@ -318,20 +322,16 @@ impl Client {
         if let Some(subscriber) = kept.as_ref().filter(|subscriber| !subscriber.is_closed()) {
             return Ok(subscriber.clone());
         }
-        if self.inner.connection.is_closed() {
-            return Err(CallError::Closed);
-        }
-        let subscriber = match Subscriber::open(self.settings()).await {
-            Ok(subscriber) => subscriber,
-            Err(ConnectError::Call(error)) => return Err(error),
-            Err(error) => return Err(CallError::Unreachable { source: Arc::new(error) }),
-        };
+        let deadline = later(Instant::now(), self.settings().retry_for);
+        // On the heap, since it is deep, and rare: the compiler has a limit for the depth of a future.
+        let opening = Box::pin(patiently(deadline, || Subscriber::open(self.settings())));
+        let subscriber = self.inner.connection.unless_closed(opening).await.ok_or(CallError::Closed)??;
         *kept = Some(subscriber.clone());
         Ok(subscriber)
     }
 
     pub(crate) fn store(&self, queue: QueueName) -> Store {
-        Store::new(Arc::clone(&self.inner.connection), queue)
+        self.inner.stores.of(queue, &self.inner.connection)
     }
 
     /// The id of a new job.
