@@ -76,14 +76,18 @@ async fn the_last_free_number_is_found_and_given_back() {
     let server = Server::start().await;
     take_all(&server).await;
     let mut raw = Raw::connect(&server).await;
-    raw.line("DEL {emq}:node:613").await;
-    let client = Client::connect(server.url()).await.unwrap();
-    let id = client.queue("q").unwrap().enqueue(Work::default()).await.unwrap().id();
-    assert_eq!(node(id), 613);
-    let ttl = raw.line("PTTL {emq}:node:613").await.int();
-    assert!((50_000..=60_000).contains(&ttl), "{ttl}");
-    client.close().await;
-    assert_eq!(raw.line("EXISTS {emq}:node:613").await.int(), 0);
+    for free in [0, 613, 1023] {
+        let key = format!("{{emq}}:node:{free}");
+        raw.line(&format!("DEL {key}")).await;
+        let client = Client::connect(server.url()).await.unwrap();
+        let id = client.queue("q").unwrap().enqueue(Work::default()).await.unwrap().id();
+        assert_eq!(node(id), free);
+        let ttl = raw.line(&format!("PTTL {key}")).await.int();
+        assert!((50_000..=60_000).contains(&ttl), "{ttl}");
+        client.close().await;
+        assert_eq!(raw.line(&format!("EXISTS {key}")).await.int(), 0);
+        raw.line(&format!("SET {key} other")).await;
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! What a call answers, in terms of the model. Waits are compared elsewhere, since they depend on the real clock.
 
-use emq::{Cancelled, Extended, JobState, Reassigned, Removed, Revived, Settled, Updated};
+use emq::{Cancelled, Extended, JobState, Missed, Overlap, Reassigned, Removed, Revived, Settled, Updated};
 
-use crate::verb::{Rate, Right, Slot};
+use crate::verb::{Name, Rate, Right, Slot};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -19,6 +19,14 @@ pub(crate) enum Answer {
         recovered: Vec<Slot>,
         dead: Vec<Slot>,
         cancelled: Vec<Slot>,
+    },
+    /// What was reaped and promoted; whether a recurring job has a slot that is due, or one to come; and of how many kinds
+    /// there is something to look after.
+    Beat {
+        reaped: Box<Self>,
+        promoted: Box<Self>,
+        slot: Option<bool>,
+        kinds: usize,
     },
     Cancelled(Cancelled),
     Updated(Updated),
@@ -44,11 +52,25 @@ pub(crate) enum Answer {
     Looked(Option<JobState>, Option<Box<Record>>),
     Listed(Vec<Slot>),
     Reassigned(Reassigned),
-    /// How many jobs a lane was drained of.
-    Drained(usize),
+    /// How many jobs a lane was drained of, and how many wait there then: those that were parked behind them.
+    Drained {
+        deleted: usize,
+        left: usize,
+    },
     Lane(LaneRecord),
     /// Names, and how many jobs wait there.
     Lanes(Vec<(String, usize)>),
+    /// How many jobs were deleted.
+    Purged(usize),
+    /// The same, with what was remembered; nothing if workers hold jobs.
+    Obliterated(Option<usize>),
+    /// What became of the jobs that were done, and what was claimed.
+    Exchanged(Vec<Settled>, Box<Self>),
+    /// What a script answers that is called by itself.
+    Words(Vec<String>),
+    Recurring(Vec<RepeatRecord>),
+    /// Which recurring jobs have a slot that is due, and which.
+    DueSlots(Vec<(Name, Option<i64>)>),
     /// Whether there was one.
     Marker(bool),
     /// Nothing, or nothing that anybody waited for.
@@ -108,7 +130,31 @@ pub(crate) struct Record {
     pub(crate) result: Option<String>,
 }
 
+/// A recurring job as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RepeatRecord {
+    pub(crate) name: String,
+    pub(crate) schedule: String,
+    pub(crate) next: Option<i64>,
+    pub(crate) last: Option<i64>,
+    pub(crate) last_job: Option<Slot>,
+    pub(crate) missed: Missed,
+    pub(crate) overlap: Overlap,
+    pub(crate) priority: i32,
+    pub(crate) lane: Option<String>,
+    pub(crate) paused: bool,
+}
+
 impl Answer {
+    /// Whether a claim says that it left something.
+    pub(crate) fn is_more(&self) -> bool {
+        match self {
+            Self::Claimed { more, .. } => *more,
+            Self::Exchanged(_, claimed) => claimed.is_more(),
+            _ => false,
+        }
+    }
+
     /// Whether it says that nothing was written. A claim that found nothing may have turned the ring, a promotion may have
     /// set the marker, and a trim may have forgotten silent workers: those don't say.
     pub(crate) fn is_refusal(&self) -> bool {
@@ -127,10 +173,21 @@ impl Answer {
             Self::Revived(revived) => *revived != Revived::Revived,
             Self::Removed(removed) => *removed != Removed::Removed,
             Self::Reassigned(reassigned) => *reassigned != Reassigned::Reassigned,
-            Self::Drained(jobs) => *jobs == 0,
+            Self::Drained { deleted: jobs, .. } | Self::Purged(jobs) => *jobs == 0,
+            Self::Obliterated(jobs) => jobs.is_none(),
+            Self::Words(words) => words.iter().all(|word| REFUSALS.contains(&word.trim_end())),
             Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) | Self::Lane(_) | Self::Lanes(_) => true,
+            Self::Recurring(_) | Self::DueSlots(_) => true,
             Self::Marker(was_there) => !was_there,
-            Self::Claimed { .. } | Self::Promoted(_) | Self::Trimmed { .. } | Self::None => false,
+            Self::Claimed { .. }
+            | Self::Beat { .. }
+            | Self::Exchanged(..)
+            | Self::Promoted(_)
+            | Self::Trimmed { .. }
+            | Self::None => false,
         }
     }
 }
+
+/// The words of scripts that have written nothing.
+const REFUSALS: [&str; 4] = ["STALE", "GONE", "DONE", "TAKEN"];

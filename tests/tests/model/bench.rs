@@ -7,7 +7,7 @@ use support::{Dump, Raw, Server};
 
 use crate::expect::Brackets;
 use crate::facts::{Facts, Short};
-use crate::verb::{HOUR, Slot, WORKERS};
+use crate::verb::{EXCHANGER, HOUR, Slot, WORKERS};
 
 /// Takes time off everything that has one, which is as good as letting it pass.
 const ADVANCE: &str = "
@@ -69,6 +69,9 @@ pub(crate) struct Stage<'a> {
     pub(crate) prefix: String,
     pub(crate) ids: Vec<JobId>,
     pub(crate) claimers: [Option<Claimer>; WORKERS],
+    /// The last request of the worker that exchanges, and whether its answer is owed.
+    pub(crate) request: u64,
+    pub(crate) owed: bool,
     /// The names of all workers there ever were, and whose place they had.
     pub(crate) names: Vec<(String, usize)>,
     pub(crate) brackets: Brackets,
@@ -103,6 +106,8 @@ impl Bench {
             listener: &mut self.listener,
             queue,
             claimers: std::array::from_fn(|_| None),
+            request: 0,
+            owed: false,
             names: Vec::new(),
             prefix: format!("emq:{{{name}}}:"),
             ids: Slot::NUMBERS.iter().filter_map(|n| JobId::from_number(*n).ok()).collect(),
@@ -110,6 +115,7 @@ impl Bench {
             now: 0,
         };
         (0..WORKERS).for_each(|worker| drop(stage.renew(worker)));
+        stage.names.push(("exchanger".to_owned(), EXCHANGER));
         stage
     }
 }

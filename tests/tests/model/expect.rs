@@ -1,10 +1,12 @@
 //! What the model says has to be on the server, and whether it is: every key, its type, its members, fields and scores, and
 //! nothing else.
 
+mod repeat;
+
 use std::collections::BTreeMap;
 
 use crate::facts::{Facts, Spot, row};
-use crate::model::{Ended, HEADER, Hold, Job, Model, Moment, NAME, Note, Place, Spent, key_text, payload, state_text};
+use crate::model::{Hold, Job, Model, Moment, NAME, Note, Place, Spent, headers, line_text, payload, state_text};
 use crate::verb::{HOUR, Lane};
 
 /// Between which two times of the server's clock each verb was carried out.
@@ -130,11 +132,7 @@ impl Wanted<'_> {
         }
         for (slot, finished) in &model.done {
             // The fraction tells which token completed the job; a whole number says that none did.
-            let fraction = match finished.how {
-                Ended::Done(token) => (token % 1022 + 1) as f64 / 1024.0,
-                Ended::Removed => 0.0,
-                Ended::Cancelled => 1023.0 / 1024.0,
-            };
+            let fraction = finished.how.mark() as f64 / 1024.0;
             self.time("done", &format!("{slot:?}"), finished.until, fraction);
         }
         for (slot, (result, _)) in &model.results {
@@ -143,14 +141,14 @@ impl Wanted<'_> {
             self.text(&key, "(expires)", "", &"");
         }
         for (key, holder) in &model.keys {
-            let name = format!("de:{}", key_text(*key));
+            let name = format!("de:{key:?}");
             self.text(&name, "string", "", &format!("{:?}", holder.by));
             if holder.until.is_some() {
                 self.text(&name, "(expires)", "", &"");
             }
         }
         for (key, parked) in &model.next {
-            self.text(&format!("next:{}", key_text(*key)), "string", "", &format!("{parked:?}"));
+            self.text(&format!("next:{key:?}"), "string", "", &format!("{parked:?}"));
         }
         for (slot, (into, _)) in &model.merged {
             let name = format!("merged:{slot:?}");
@@ -163,6 +161,7 @@ impl Wanted<'_> {
         if model.marker {
             self.text("marker", "zset", "0", &0);
         }
+        self.recurring();
         self.meta();
         Lane::all().for_each(|lane| self.lane(lane));
         for (n, lane) in model.ring.iter().enumerate() {
@@ -255,9 +254,9 @@ impl Wanted<'_> {
         field("payload", Some(payload(job)));
         field("name", Some(NAME.to_owned()));
         field("max_attempts", job.max_attempts.map(|max| max.to_string()));
-        field("headers", job.header.then(|| format!("{{\"origin\":\"{HEADER}\"}}")));
+        field("headers", headers(job));
         field("priority", (job.priority != 0 || job.priority_is_written).then(|| job.priority.to_string()));
-        field("did", job.key.map(key_text));
+        field("did", job.key.map(|key| format!("{key:?}")));
         field("failures", (job.failures > 0).then(|| job.failures.to_string()));
         field("stalled", (job.stalled > 0).then(|| job.stalled.to_string()));
         field("last_error", job.last_error.clone());
@@ -265,6 +264,8 @@ impl Wanted<'_> {
         field("reaped", job.reaped.map(|token| token.to_string()));
         field("settled", job.settled.clone());
         field("cancel", job.cancel.then(|| HOUR.to_string()));
+        field("progress", job.progress.map(|value| value.to_string()));
+        field("logged", job.logged.map(|(token, line)| format!("{token} {line}")));
         field("group", job.lane.map(|lane| format!("{lane:?}")));
         field("behind", job.behind.map(|behind| format!("{behind:?}")));
         for (name, moment) in [("expires", job.expires), ("latest", job.latest), ("due", job.due)] {
@@ -274,6 +275,9 @@ impl Wanted<'_> {
             }
         }
         self.hold(row, job);
+        for (n, line) in job.log.iter().enumerate() {
+            self.text(&format!("{row}:logs"), "list", &format!("[{n}]"), &line_text(*line));
+        }
     }
 
     fn hold(&mut self, row: &str, job: &Job) {

@@ -89,8 +89,14 @@ impl Facts {
 
     /// The lowest score of a set.
     pub(crate) fn first(&self, set: &str) -> Option<f64> {
+        self.first_from(set, f64::NEG_INFINITY)
+    }
+
+    /// The lowest score of a set that isn't below this one.
+    pub(crate) fn first_from(&self, set: &str, least: f64) -> Option<f64> {
         let members = self.0.iter().filter(|(spot, _)| spot.key == set && spot.kind == "zset");
-        members.filter_map(|(_, score)| score.parse::<f64>().ok()).min_by(f64::total_cmp)
+        let scores = members.filter_map(|(_, score)| score.parse::<f64>().ok());
+        scores.filter(|score| *score >= least).min_by(f64::total_cmp)
     }
 }
 

@@ -1,12 +1,15 @@
 //! Random sequences: what comes next is chosen by where the model stands, so that most verbs find something to do.
 
+mod repeat;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest_state_machine::ReferenceStateMachine;
 
 use crate::model::{Ended, Model, Place};
 use crate::verb::{
-    HALF_HOUR, HOUR, Held, Lane, Meeting, Rate, Right, Rules, Settling, Shelf, Slot, Spec, Tuning, Verb, WORKERS, When,
+    Done, HALF_HOUR, HOUR, Held, Key, Lane, Meeting, Rate, Right, Rules, Settling, Shelf, Slot, Spec, Tuning, Verb,
+    WORKERS, When,
 };
 
 #[derive(Debug)]
@@ -38,12 +41,15 @@ impl ReferenceStateMachine for Machine {
             8 => spec(model).prop_map(Verb::Enqueue),
             4 => proptest::collection::vec(spec(model), 0..5).prop_map(Verb::EnqueueMany),
             waits => claim(),
-            4 * settles => complete(right.clone()),
+            4 * settles => done(right.clone()).prop_map(Verb::Complete),
+            waits / 2 => exchange(right.clone()),
+            3 * settles => report(right.clone()),
             7 * settles => settle(right.clone()),
             repeats.0 => repeats.1,
             2 * settles => (proptest::collection::vec(right, 1..4), hours(1..4)).prop_map(|(rights, term)| Verb::Extend { rights, term }),
             due => Just(Verb::Promote),
             expired => select(vec![Some(3), None, Some(2), None, Some(1), Some(0)]).prop_map(|max_stalled| Verb::Reap { max_stalled }),
+            3 => select(vec![Some(3), None, Some(1)]).prop_map(|max_stalled| Verb::Beat { max_stalled }),
             died => dead_or_any(model).prop_map(Verb::Revive),
             3 => any_slot().prop_map(Verb::Remove),
             cancels => any_slot().prop_map(Verb::Cancel),
@@ -59,6 +65,8 @@ impl ReferenceStateMachine for Machine {
             1 => any_lane().prop_map(Verb::DrainLane),
             1 => any_lane().prop_map(Verb::LookAtLane),
             1 => Just(Verb::ListLanes),
+            3 => purge(),
+            10 => repeat::repeat(model),
             4 => Just(Verb::TakeMarker),
             1 => (0..WORKERS).prop_map(|worker| Verb::Leave { worker }),
             1 => Just(Verb::Counts),
@@ -88,7 +96,7 @@ fn tune() -> impl Strategy<Value = Verb> {
     let rate = |none: u32| prop_oneof![none => Just(None), 3 => rate().prop_map(Some)];
     let of_lane = prop_oneof![
         3 => limit(2).prop_map(Tuning::Concurrency),
-        2 => (0..4_u32).prop_map(Tuning::Weight),
+        3 => select(vec![0, 1, 2, 3, 3]).prop_map(Tuning::Weight),
         3 => rate(2).prop_map(Tuning::Rate),
     ];
     let of_queue = prop_oneof![1 => limit(9).prop_map(Tuning::Concurrency), 1 => rate(6).prop_map(Tuning::Rate)];
@@ -132,13 +140,24 @@ fn rules() -> impl Strategy<Value = Rules> + Clone {
     (held, meeting, any::<bool>()).prop_map(|(held, meeting, then_once)| Rules { held, meeting, then_once })
 }
 
+/// The keys of jobs that run, behind which others can be parked; if there are none, any.
+fn keys_of_running(model: &Model) -> Vec<Key> {
+    let running = model.jobs.values().filter(|job| matches!(job.place, Place::Active { .. }));
+    let keys: Vec<Key> = running.filter_map(|job| job.key).filter(|key| matches!(key, Key::Of(_))).collect();
+    if keys.is_empty() { vec![Key::Of(0)] } else { keys }
+}
+
 /// Ids that are free are drawn more often than such as are taken.
-fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
+fn free_slots(model: &Model) -> Vec<Slot> {
     let now = model.now();
     let free = Slot::all().filter(|slot| {
         !model.jobs.contains_key(slot) && model.done.get(slot).is_none_or(|finished| finished.until <= now)
     });
-    let slots: Vec<Slot> = free.flat_map(|slot| [slot; 4]).chain(Slot::all()).collect();
+    free.flat_map(|slot| [slot; 4]).chain(Slot::all()).collect()
+}
+
+fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
+    let slots = free_slots(model);
     let when = prop_oneof![
         6 => Just(When::Now),
         3 => hours(0..4).prop_map(When::After),
@@ -147,8 +166,10 @@ fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
         1 => select(vec![-1, 1, 3]).prop_map(|halves| When::At(halves * HALF_HOUR)),
     ];
     let key = prop_oneof![
-        4 => Just((None, Rules::default())),
-        3 => (0..3_u8, rules()).prop_map(|(key, rules)| (Some(key), rules)),
+        6 => Just((None, Rules::default())),
+        5 => (0..3_u8, rules()).prop_map(|(key, rules)| (Some(Key::Of(key)), rules)),
+        2 => (select(keys_of_running(model)), rules())
+            .prop_map(|(key, rules)| (Some(key), Rules { then_once: true, ..rules })),
     ];
     let max_attempts = prop_oneof![3 => Just(None), 1 => select(vec![1, 7, u32::MAX]).prop_map(Some)];
     let priority = select(vec![0, 0, 0, -1, 2, i32::MIN, i32::MAX]);
@@ -191,13 +212,36 @@ fn right(model: &Model) -> impl Strategy<Value = Right> + Clone + use<> {
     select(rights)
 }
 
-fn complete(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
+fn done(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Done> {
     let result = prop_oneof![1 => Just(None), 1 => (0..9_u8).prop_map(Some)];
-    (right, select(vec![HOUR, 0, HALF_HOUR, 3 * HOUR]), result).prop_map(|(right, retention, result)| Verb::Complete {
+    (right, select(vec![HOUR, 0, HALF_HOUR, 3 * HOUR]), result).prop_map(|(right, retention, result)| Done {
         right,
         retention,
         result,
     })
+}
+
+fn exchange(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
+    (proptest::collection::vec(done(right), 0..4), 1..5_usize, hours(1..4), proptest::bool::weighted(0.15))
+        .prop_map(|(done, max, lease, lost)| Verb::Exchange { done, max, lease, lost })
+}
+
+/// What a run tells of itself; lines that come again among it.
+fn report(right: impl Strategy<Value = Right> + Clone) -> impl Strategy<Value = Verb> {
+    prop_oneof![
+        1 => (right.clone(), 0..9_u8).prop_map(|(right, value)| Verb::Progress { right, value }),
+        3 => (right, 0..4_u8).prop_map(|(right, line)| Verb::Log { right, line }),
+        1 => any_slot().prop_map(Verb::Logs),
+    ]
+}
+
+/// Seldom of everything, which begins the queue anew.
+fn purge() -> impl Strategy<Value = Verb> {
+    let shelf = select(vec![Shelf::Pending, Shelf::Scheduled, Shelf::Parked, Shelf::Dead, Shelf::Dead]);
+    prop_oneof![
+        7 => (shelf, select(vec![0, HOUR])).prop_map(|(shelf, age)| Verb::Purge { shelf, age }),
+        1 => proptest::bool::weighted(0.3).prop_map(|force| Verb::Obliterate { force }),
+    ]
 }
 
 fn settle(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
@@ -237,7 +281,7 @@ fn repeats(model: &Model) -> (u32, BoxedStrategy<Verb>) {
                 right.token
             }
         };
-        verbs.push(Verb::Complete { right: Right { slot: *slot, token }, retention: HOUR, result: Some(9) });
+        verbs.push(Verb::Complete(Done { right: Right { slot: *slot, token }, retention: HOUR, result: Some(9) }));
     }
     if verbs.is_empty() { (1, Just(Verb::Promote).boxed()) } else { (6, select(verbs).boxed()) }
 }

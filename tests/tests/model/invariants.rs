@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::expect::line;
 use crate::facts::Facts;
-use crate::verb::{Lane, Settling, Slot, Verb};
+use crate::verb::{Lane, Settling, Shelf, Slot, Verb};
 
 /// The places of a job that hasn't finished: the set, and what its row says.
 fn places() -> impl Iterator<Item = (String, &'static str)> {
@@ -96,7 +96,7 @@ fn slots(lane: Lane, facts: &Facts, lines: &mut Vec<String>) {
 fn attempts(slot: Slot, verb: &Verb, before: &Facts, after: &Facts, lines: &mut Vec<String>) {
     let number = |facts: &Facts| facts.field(slot, "attempts").and_then(|text| text.parse::<u64>().ok());
     if let (Some(was), Some(is)) = (number(before), number(after)) {
-        let may_rise = matches!(verb, Verb::Claim { .. });
+        let may_rise = matches!(verb, Verb::Claim { .. } | Verb::Exchange { .. });
         if is != was && !(may_rise && is == was + 1) {
             lines.push(format!("the attempts of {slot:?} went from {was} to {is}"));
         }
@@ -110,7 +110,13 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
         return;
     }
     let ended = match verb {
-        Verb::Complete { right, .. } => right.slot == slot && !answer.is_refusal(),
+        Verb::Complete(done) => done.right.slot == slot && !answer.is_refusal(),
+        Verb::Exchange { done, .. } => done.iter().any(|done| done.right.slot == slot),
+        Verb::Purge { shelf, .. } => {
+            before.score(set_of(*shelf), slot).is_some() || before.score("parked", slot).is_some()
+        }
+        // Nothing is remembered then, either.
+        Verb::Obliterate { .. } if !answer.is_refusal() => return,
         Verb::Remove(removed) => *removed == slot && !answer.is_refusal(),
         Verb::Cancel(cancelled) => *cancelled == slot && !answer.is_refusal(),
         Verb::Settle { right, .. } => {
@@ -118,7 +124,7 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
                 matches!(verb, Verb::Settle { how: Settling::Cancel, .. }) || before.field(slot, "cancel").is_some();
             right.slot == slot && !answer.is_refusal() && ends
         }
-        Verb::Reap { .. } => before.field(slot, "cancel").is_some(),
+        Verb::Reap { .. } | Verb::Beat { .. } => before.field(slot, "cancel").is_some(),
         Verb::DrainLane(lane) => before.score(&line(Some(*lane)), slot).is_some(),
         Verb::Trim { .. } => before.score("dead", slot).is_some(),
         _ => false,
@@ -128,6 +134,17 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
     }
     if before.field(slot, "attempts") != Some("0") && after.score("done", slot).is_none() {
         lines.push(format!("{slot:?} was claimed once, and its id is free"));
+    }
+}
+
+fn set_of(shelf: Shelf) -> &'static str {
+    match shelf {
+        Shelf::Pending => "pending",
+        Shelf::Active => "active",
+        Shelf::Scheduled => "schedule",
+        Shelf::Parked => "parked",
+        Shelf::Dead => "dead",
+        Shelf::Finished => "done",
     }
 }
 

@@ -8,6 +8,9 @@ mod claim;
 mod lanes;
 mod look;
 mod moment;
+mod purge;
+mod repeat;
+mod report;
 mod settle;
 mod sweep;
 mod turns;
@@ -17,12 +20,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub(crate) use self::lanes::{Settings, Spent, Turn};
-pub(crate) use self::look::{key_text, payload, state_text};
+pub(crate) use self::look::{headers, payload, state_text};
 pub(crate) use self::moment::Moment;
-pub(crate) use self::settle::error_text;
+pub(crate) use self::repeat::Recurring;
+pub(crate) use self::report::line_text;
+pub(crate) use self::settle::{LEAST_RETENTION, error_text};
 pub(crate) use self::unique::{Hold, Holding};
 use crate::answer::Answer;
-use crate::verb::{Lane, Slot, Verb, WORKERS};
+use crate::verb::{EXCHANGER, Key, Lane, Name, Slot, Verb};
 
 /// The name of the jobs' type.
 pub(crate) const NAME: &str = "model";
@@ -41,12 +46,12 @@ pub(crate) struct Model {
     pub(crate) done: BTreeMap<Slot, Finished>,
     pub(crate) results: BTreeMap<Slot, (u8, Moment)>,
     /// Who holds which deduplication key.
-    pub(crate) keys: BTreeMap<u8, Holding>,
+    pub(crate) keys: BTreeMap<Key, Holding>,
     /// Who is parked behind which of them.
-    pub(crate) next: BTreeMap<u8, Slot>,
+    pub(crate) next: BTreeMap<Key, Slot>,
     /// The enqueues that were merged into a job, and until when that is remembered.
     pub(crate) merged: BTreeMap<Slot, (Slot, Moment)>,
-    pub(crate) workers: [Worker; WORKERS],
+    pub(crate) workers: [Worker; EXCHANGER + 1],
     /// Whether a waiting worker would be woken.
     pub(crate) marker: bool,
     /// What is set of the queue.
@@ -57,6 +62,7 @@ pub(crate) struct Model {
     pub(crate) turn: Option<Turn>,
     /// How often a lane entered the ring, as those of another implementation are told; 64 at most.
     pub(crate) wakes: usize,
+    pub(crate) recurring: BTreeMap<Name, Recurring>,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     /// What the last verb told those who listen.
@@ -70,7 +76,9 @@ pub(crate) struct Model {
 pub(crate) struct Job {
     pub(crate) place: Place,
     pub(crate) payload: u8,
-    pub(crate) key: Option<u8>,
+    pub(crate) key: Option<Key>,
+    /// Of a recurring job.
+    pub(crate) slot: Option<i64>,
     pub(crate) hold: Hold,
     /// Beyond which it isn't put off.
     pub(crate) latest: Option<Moment>,
@@ -97,6 +105,10 @@ pub(crate) struct Job {
     pub(crate) cancel: bool,
     /// What happened last outside of a claim, and under which token: a caller who repeats it is told so.
     pub(crate) settled: Option<String>,
+    pub(crate) progress: Option<u8>,
+    pub(crate) log: Vec<u8>,
+    /// The last line, and under which token it was logged.
+    pub(crate) logged: Option<(u64, u8)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +127,9 @@ pub(crate) struct Finished {
     pub(crate) how: Ended,
 }
 
+/// How many tokens a completion marker can tell apart.
+pub(crate) const MARKS: u64 = 1022;
+
 /// How a job ended that is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -122,6 +137,17 @@ pub(crate) enum Ended {
     Done(u64),
     Removed,
     Cancelled,
+}
+
+impl Ended {
+    /// The 1024th parts by which its time says so: of a completion they are made from the token.
+    pub(crate) fn mark(self) -> u64 {
+        match self {
+            Self::Done(token) => token % MARKS + 1,
+            Self::Removed => 0,
+            Self::Cancelled => MARKS + 1,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -157,11 +183,16 @@ impl Model {
             Verb::EnqueueMany(specs) => self.enqueue(specs),
             Verb::Claim { worker, max, lease, lost } => self.claim(*worker, *max, *lease, *lost),
             Verb::Leave { worker } => self.leave(*worker),
-            Verb::Complete { right, retention, result } => Answer::Settled(self.complete(*right, *retention, *result)),
+            Verb::Complete(done) => Answer::Settled(self.complete(done)),
+            Verb::Exchange { done, max, lease, lost } => self.exchange(done, *max, *lease, *lost),
+            Verb::Progress { right, value } => self.progress(*right, *value),
+            Verb::Log { right, line } => self.log(*right, *line),
+            Verb::Logs(slot) => self.logs(*slot),
             Verb::Settle { right, how } => Answer::Settled(self.settle(*right, *how)),
             Verb::Extend { rights, term } => self.extend(rights, *term),
             Verb::Promote => self.promote(),
             Verb::Reap { max_stalled } => self.reap(*max_stalled),
+            Verb::Beat { max_stalled } => self.beat(*max_stalled),
             Verb::Revive(slot) => Answer::Revived(self.revive(*slot)),
             Verb::Cancel(slot) => Answer::Cancelled(self.cancel(*slot)),
             Verb::Update { slot, payload, priority, when } => {
@@ -179,6 +210,9 @@ impl Model {
             Verb::DrainLane(lane) => self.drain_lane(*lane),
             Verb::LookAtLane(lane) => self.look_at_lane(*lane),
             Verb::ListLanes => self.list_lanes(),
+            Verb::Purge { shelf, age } => self.purge(*shelf, *age),
+            Verb::Obliterate { force } => self.obliterate(*force),
+            Verb::Repeat(repeat) => self.repeat(repeat),
             Verb::TakeMarker => Answer::Marker(std::mem::take(&mut self.marker)),
             Verb::Advance(wait) => self.advance(*wait),
         }

@@ -1,17 +1,20 @@
-//! Carries out a verb through the public API.
+//! Carries out a verb: through the public API, or by its script, where that has no call of its own.
+
+mod beat;
+mod claim;
+mod enqueue;
+mod repeat;
+mod script;
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use emq::{
-    Admission, Batch, CallError, Claimed, Completion, Draft, EnqueueError, Job, Keep, Lease, Place, Stored, Ticket,
-    Unique,
-};
+use emq::{CallError, Completion, Job, Keep, Lease, Place, PurgeError, Stored};
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{Admitted, Answer, Handed, LaneRecord, Record};
+use crate::answer::{Answer, LaneRecord, Record};
 use crate::bench::{Stage, ms};
-use crate::model::{HEADER, NAME, error_text, key_text};
-use crate::verb::{Held, Lane, Meeting, Rate, Right, Rules, Settling, Shelf, Slot, Spec, Tuning, Verb, When};
+use crate::model::{NAME, error_text};
+use crate::verb::{Lane, Rate, Right, Settling, Shelf, Slot, Tuning, Verb, When};
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Work {
@@ -42,14 +45,17 @@ impl Stage<'_> {
                 }
                 Answer::None
             }
-            Verb::Complete { right, retention, result } => {
-                let completion = match result {
-                    Some(result) => Completion::of(result).map_err(failed)?,
+            Verb::Complete(done) => {
+                let completion = match done.result {
+                    Some(result) => Completion::of(&result).map_err(failed)?,
                     None => Completion::empty(),
                 };
-                let settled = self.queue.complete_for(&self.lease(*right), completion, ms(*retention)).await;
+                let settled = self.queue.complete_for(&self.lease(done.right), completion, ms(done.retention)).await;
                 Answer::Settled(settled.map_err(failed)?)
             }
+            Verb::Exchange { done, max, lease, lost } => return self.exchange(done, *max, *lease, *lost).await,
+            Verb::Progress { .. } | Verb::Log { .. } => self.report(verb).await,
+            Verb::Logs(slot) => Answer::Words(self.queue.logs(self.id(*slot)).await.map_err(failed)?),
             Verb::Settle { right, how } => {
                 let lease = self.lease(*right);
                 let settled = match how {
@@ -83,6 +89,7 @@ impl Stage<'_> {
                     cancelled: self.slots(reaped.cancelled)?,
                 }
             }
+            Verb::Beat { max_stalled } => return self.beat(*max_stalled).await,
             Verb::Revive(slot) => Answer::Revived(self.queue.revive(self.id(*slot)).await.map_err(failed)?),
             Verb::Cancel(slot) => Answer::Cancelled(self.queue.cancel(self.id(*slot)).await.map_err(failed)?),
             Verb::Update { slot, payload, priority, when } => {
@@ -140,16 +147,26 @@ impl Stage<'_> {
             }
             Verb::DrainLane(lane) => {
                 let drained = self.lane(*lane).drain().await.map_err(failed)?;
-                if drained.left > 0 {
-                    return Err(format!("it left {}", drained.left));
-                }
-                Answer::Drained(drained.deleted as usize)
+                Answer::Drained { deleted: drained.deleted as usize, left: drained.left as usize }
             }
             Verb::LookAtLane(lane) => Answer::Lane(self.look_at(*lane).await?),
             Verb::ListLanes => {
                 let lanes = self.queue.lanes(0, 10).await.map_err(failed)?;
                 Answer::Lanes(lanes.into_iter().map(|lane| (lane.name, lane.waiting as usize)).collect())
             }
+            Verb::Purge { shelf, age } => {
+                let purge = self.queue.purge(place(*shelf)).older_than(ms(*age));
+                Answer::Purged(purge.all().await.map_err(failed)? as usize)
+            }
+            Verb::Obliterate { force } => {
+                let obliterate = self.queue.obliterate();
+                match if *force { obliterate.force() } else { obliterate }.all().await {
+                    Ok(removed) => Answer::Obliterated(Some(removed as usize)),
+                    Err(PurgeError::Active) => Answer::Obliterated(None),
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+            Verb::Repeat(repeat) => return self.repeat(repeat).await,
             Verb::TakeMarker => {
                 let taken = self.raw.line(&format!("ZPOPMIN {}marker", self.prefix)).await;
                 Answer::Marker(!taken.items().is_empty())
@@ -208,135 +225,8 @@ impl Stage<'_> {
         })
     }
 
-    async fn enqueue(&self, spec: &Spec) -> Result<Ticket, EnqueueError> {
-        let mut enqueue = self.queue.enqueue(Work { n: spec.payload }).id(self.id(spec.slot)).priority(spec.priority);
-        if let Some(key) = spec.key {
-            enqueue = enqueue.unique(unique(key, spec.rules));
-        }
-        enqueue = match spec.when {
-            When::Now => enqueue,
-            When::After(wait) => enqueue.delay(ms(wait)),
-            When::At(wait) => enqueue.at(UNIX_EPOCH + Duration::from_millis((self.now + wait).unsigned_abs())),
-        };
-        if let Some(max) = spec.max_attempts {
-            enqueue = enqueue.max_attempts(max);
-        }
-        if spec.header {
-            enqueue = enqueue.header("origin", HEADER);
-        }
-        if let Some(lane) = spec.lane {
-            enqueue = enqueue.group(format!("{lane:?}"));
-        }
-        if let Some(wait) = spec.expires {
-            enqueue = enqueue.expires_in(ms(wait));
-        }
-        enqueue.await.map(Ticket::typed)
-    }
-
-    async fn enqueue_many(&self, specs: &[Spec]) -> Result<Answer, String> {
-        let outcomes = match self.client.enqueue_many(specs.iter().map(|spec| self.draft(spec))).await {
-            Ok(tickets) => tickets.into_iter().map(|ticket| Ok(ticket.typed())).collect(),
-            Err(error) => error.outcomes,
-        };
-        let admitted: Result<_, _> = outcomes.into_iter().map(|outcome| self.admitted(outcome)).collect();
-        Ok(Answer::Enqueued(admitted?))
-    }
-
-    fn draft(&self, spec: &Spec) -> Draft<Work> {
-        let mut draft = Draft::of(Work { n: spec.payload }).queue(self.queue.name().as_str());
-        draft = draft.id(self.id(spec.slot)).priority(spec.priority);
-        if let Some(key) = spec.key {
-            draft = draft.unique(unique(key, spec.rules));
-        }
-        draft = match spec.when {
-            When::Now => draft,
-            When::After(wait) => draft.delay(ms(wait)),
-            When::At(wait) => draft.at(UNIX_EPOCH + Duration::from_millis((self.now + wait).unsigned_abs())),
-        };
-        if let Some(max) = spec.max_attempts {
-            draft = draft.max_attempts(max);
-        }
-        if spec.header {
-            draft = draft.header("origin", HEADER);
-        }
-        if let Some(lane) = spec.lane {
-            draft = draft.group(format!("{lane:?}"));
-        }
-        if let Some(wait) = spec.expires {
-            draft = draft.expires_in(ms(wait));
-        }
-        draft
-    }
-
-    fn admitted(&self, outcome: Result<Ticket, EnqueueError>) -> Result<Admitted, String> {
-        match outcome {
-            Ok(ticket) => match ticket.outcome() {
-                Admission::Enqueued => Ok(Admitted::New),
-                Admission::Duplicate(of) => Ok(Admitted::Duplicate(self.slot(of)?)),
-                Admission::Replaced(of) => Ok(Admitted::Replaced(self.slot(of)?)),
-                Admission::Parked(behind) => Ok(Admitted::Parked(self.slot(behind)?)),
-                other => Err(format!("a strange outcome: {other:?}")),
-            },
-            Err(EnqueueError::Conflict { id }) => Ok(Admitted::Conflict(self.slot(id)?)),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    async fn claim(&mut self, worker: usize, max: usize, lease: i64, lost: bool) -> Result<Played, String> {
-        let claimer = self.claimers[worker].take().ok_or("a worker is missing")?;
-        let mut claimer = claimer.lease(ms(lease));
-        let answer = if lost {
-            {
-                let mut claim = std::pin::pin!(claimer.claim(max));
-                // Looked at once, it is on its way to the server. Then it is dropped, as by a worker whose task ends.
-                tokio::select! {
-                    biased;
-                    _ = &mut claim => return Err("it was answered before it was sent".to_owned()),
-                    () = std::future::ready(()) => {}
-                }
-            }
-            // On the same connection, so the claim is carried out before this is answered.
-            self.queue.counts().await.map_err(failed)?;
-            (Answer::None, None)
-        } else {
-            let batch = claimer.claim(max).await.map_err(failed)?;
-            none_dropped(batch.dropped)?;
-            (self.claimed(&batch, ms(lease))?, Some(batch.next_event))
-        };
-        self.claimers[worker] = Some(claimer);
-        Ok(answer)
-    }
-
-    fn claimed(&self, batch: &Batch, lease: Duration) -> Result<Answer, String> {
-        let handed = |job: &Claimed| {
-            if job.term != lease {
-                return Err(format!("a lease of {:?}", job.term));
-            }
-            Ok(Handed {
-                right: Right { slot: self.slot(job.lease.id())?, token: job.lease.token() },
-                name: job.name.clone(),
-                payload: String::from_utf8_lossy(&job.payload).into_owned(),
-                failures: job.failures,
-                stalled: job.stalled,
-                max_attempts: job.max_attempts,
-                header: job.headers.get("origin").cloned(),
-                lane: job.group.clone(),
-            })
-        };
-        let jobs: Result<_, String> = batch.jobs.iter().map(handed).collect();
-        Ok(Answer::Claimed { jobs: jobs?, more: batch.more, expired: batch.expired as usize })
-    }
-
     async fn list(&self, shelf: Shelf, offset: u64, count: usize) -> Result<Answer, String> {
-        let place = match shelf {
-            Shelf::Pending => Place::Pending,
-            Shelf::Active => Place::Active,
-            Shelf::Scheduled => Place::Scheduled,
-            Shelf::Parked => Place::Parked,
-            Shelf::Dead => Place::Dead,
-            Shelf::Finished => Place::Finished,
-        };
-        let listed = self.queue.list(place, offset, count).await.map_err(failed)?;
+        let listed = self.queue.list(place(shelf), offset, count).await.map_err(failed)?;
         Ok(Answer::Listed(self.slots(listed.into_iter().map(|listed| listed.id).collect())?))
     }
 
@@ -376,6 +266,17 @@ impl Stage<'_> {
     }
 }
 
+fn place(shelf: Shelf) -> Place {
+    match shelf {
+        Shelf::Pending => Place::Pending,
+        Shelf::Active => Place::Active,
+        Shelf::Scheduled => Place::Scheduled,
+        Shelf::Parked => Place::Parked,
+        Shelf::Dead => Place::Dead,
+        Shelf::Finished => Place::Finished,
+    }
+}
+
 fn rate_of(rate: Rate) -> emq::Rate {
     emq::Rate::per(rate.max, ms(rate.period)).burst(rate.burst)
 }
@@ -383,20 +284,4 @@ fn rate_of(rate: Rate) -> emq::Rate {
 /// Every id of a sequence has a row.
 fn none_dropped(dropped: u64) -> Result<(), String> {
     if dropped == 0 { Ok(()) } else { Err(format!("it dropped {dropped} ids")) }
-}
-
-/// A key with its rules, as they are given to an enqueue.
-fn unique(key: u8, rules: Rules) -> Unique {
-    let unique = match (Unique::key(key_text(key)), rules.held) {
-        (unique, Held::UntilEnd) => unique,
-        (unique, Held::UntilStart) => unique.until_start(),
-        (unique, Held::For(window)) => unique.for_(ms(window)),
-        (unique, Held::AfterEnd(rest)) => unique.after_end(ms(rest)),
-    };
-    let unique = match rules.meeting {
-        Meeting::Keeps => unique,
-        Meeting::Replaced => unique.replace_payload(),
-        Meeting::Debounced { latest } => unique.debounce(ms(latest)),
-    };
-    if rules.then_once { unique.then_once() } else { unique }
 }

@@ -8,9 +8,9 @@ use crate::bench::{Bench, Stage};
 use crate::expect::differences;
 use crate::facts::Facts;
 use crate::invariants;
-use crate::model::{Model, key_text};
+use crate::model::Model;
 use crate::tally::Tally;
-use crate::verb::Verb;
+use crate::verb::{FAR, Verb};
 
 /// Answers what is wrong after which verb, if anything is.
 pub(crate) async fn play(
@@ -57,8 +57,7 @@ async fn step(
     wrong.extend(invariants::broken(verb, &answer, before, &after));
     if let Some(wait) = wait {
         // Who is told that there is more isn't told of later.
-        let is_more = matches!(answer, Answer::Claimed { more: true, .. });
-        let expected = if is_more { None } else { expected_wait(verb, &after, (start, end)) };
+        let expected = if answer.is_more() { None } else { expected_wait(verb, &after, (start, end)) };
         wrong.extend(check_wait(wait, expected));
     }
     let events = stage.events().await?;
@@ -83,9 +82,13 @@ async fn step(
 
 /// How many ms there is nothing to do, at least and at most: until the first score of the sets that a call looks at.
 fn expected_wait(verb: &Verb, after: &Facts, (start, end): (i64, i64)) -> Option<(i64, i64)> {
+    // Slots that are due already are looked at elsewhere.
+    let slot = after.first_from("repeat", FAR as f64).filter(|at| at.is_finite());
     let mut events = vec![after.first("schedule"), after.first("held")];
-    if let Verb::Claim { .. } = verb {
-        events.push(after.first("active"));
+    if let Verb::Repeat(_) = verb {
+        events = vec![slot];
+    } else if let Verb::Claim { .. } | Verb::Exchange { .. } = verb {
+        events.extend([after.first("active"), slot]);
         let limits = [after.number("meta", "held"), after.number("meta", "rate")];
         events.extend(limits.map(|at| at.filter(|at| *at > (end + 1) as f64)));
     }
@@ -105,7 +108,7 @@ fn check_wait(wait: Option<Duration>, range: Option<(i64, i64)>) -> Option<Strin
 /// Whether what goes by itself is kept as long as it has to be. The time to live isn't in a dump.
 async fn check_expiries(stage: &mut Stage<'_>, model: &Model) -> Vec<String> {
     let results = model.results.iter().map(|(slot, (_, until))| (format!("job:{}:result", stage.id(*slot)), *until));
-    let held = model.keys.iter().filter_map(|(key, held)| Some((format!("de:{}", key_text(*key)), held.until?)));
+    let held = model.keys.iter().filter_map(|(key, held)| Some((format!("de:{key:?}"), held.until?)));
     let merged = model.merged.iter().map(|(slot, (_, until))| (format!("merged:{}", stage.id(*slot)), *until));
     let expiring: Vec<_> = results.chain(held).chain(merged).collect();
     let mut wrong = Vec::new();

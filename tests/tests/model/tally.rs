@@ -6,7 +6,7 @@ use emq::{Extended, Settled};
 
 use crate::answer::{Admitted, Answer};
 use crate::model::Model;
-use crate::verb::{Lane, Settling, Verb};
+use crate::verb::{EXCHANGER, LOG_LINES, Lane, Repeat, Settling, Verb};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally(BTreeMap<String, usize>);
@@ -85,6 +85,39 @@ const EXPECTED: &[&str] = &[
     "reassign Active",
     "reassign Gone",
     "drain of a lane",
+    "exchange Accepted",
+    "exchange Repeated",
+    "exchange Stale",
+    "exchange Gone",
+    "exchange Cancelled",
+    "exchange, lost",
+    "progress OK",
+    "progress STALE",
+    "log OK",
+    "log STALE",
+    "log DONE",
+    "a log at its limit",
+    "purge",
+    "obliterate",
+    "obliterate Active",
+    "upsert CREATED",
+    "upsert CHANGED",
+    "upsert UNCHANGED",
+    "pause OK",
+    "pause GONE",
+    "resume OK",
+    "resume STALE",
+    "resume GONE",
+    "remove OK",
+    "remove STALE",
+    "remove GONE",
+    "fire FIRED 0",
+    "fire FIRED 1",
+    "fire FIRED 3",
+    "fire HELD",
+    "fire STALE",
+    "fire TAKEN ",
+    "fire GONE",
 ];
 
 impl Tally {
@@ -102,13 +135,22 @@ impl Tally {
                 }
             }
             (Verb::Claim { lost: true, .. }, _) => self.add("claim, lost"),
+            (Verb::Exchange { lost: true, .. }, _) => self.add("exchange, lost"),
+            (Verb::Exchange { lease, .. }, Answer::Exchanged(settled, claimed)) => {
+                settled.iter().for_each(|settled| self.settled("exchange", *settled));
+                let claim = Verb::Claim { worker: EXCHANGER, max: 0, lease: *lease, lost: false };
+                self.count(&claim, claimed);
+            }
+            (_, Answer::Words(words)) => words.iter().for_each(|word| self.add(&format!("{} {word}", named(verb)))),
+            (_, Answer::Purged(1..)) => self.add("purge"),
+            (_, Answer::Obliterated(jobs)) => self.add(if jobs.is_some() { "obliterate" } else { "obliterate Active" }),
             (_, Answer::Claimed { jobs, expired, .. }) => {
                 self.add(if jobs.is_empty() { "claim of nothing" } else { "claim of a job" });
                 (0..*expired).for_each(|_| self.add("claim of the expired"));
             }
             (_, Answer::Reassigned(reassigned)) => self.add(&format!("reassign {reassigned:?}")),
-            (_, Answer::Drained(1..)) => self.add("drain of a lane"),
-            (Verb::Complete { .. }, Answer::Settled(settled)) => self.settled("complete", *settled),
+            (_, Answer::Drained { deleted: 1.., .. }) => self.add("drain of a lane"),
+            (Verb::Complete(_), Answer::Settled(settled)) => self.settled("complete", *settled),
             (Verb::Settle { how, .. }, Answer::Settled(settled)) => {
                 let verb = match how {
                     Settling::Retry { .. } => "retry",
@@ -156,6 +198,7 @@ impl Tally {
             ("a lane at its limit", Lane::all().filter(waits).any(|lane| at_limit(&lane) && model.running(lane) > 0)),
             ("two lanes in the ring", model.ring.len() > 1),
             ("a key that outlives its job", model.keys.values().any(|holding| holding.until.is_some())),
+            ("a log at its limit", model.jobs.values().any(|job| job.log.len() == LOG_LINES)),
             ("a parked job that goes on", model.jobs.values().any(|job| job.behind.is_some() && job.attempts > 0)),
         ] {
             if is_so {
@@ -175,5 +218,19 @@ impl Tally {
 
     fn add(&mut self, label: &str) {
         *self.0.entry(label.to_owned()).or_default() += 1;
+    }
+}
+
+/// What a verb is called whose answer is words.
+fn named(verb: &Verb) -> &'static str {
+    match verb {
+        Verb::Progress { .. } => "progress",
+        Verb::Log { .. } => "log",
+        Verb::Repeat(Repeat::Upsert { .. }) => "upsert",
+        Verb::Repeat(Repeat::Pause(_)) => "pause",
+        Verb::Repeat(Repeat::Resume { .. }) => "resume",
+        Verb::Repeat(Repeat::Remove { .. }) => "remove",
+        Verb::Repeat(Repeat::Fire(_)) => "fire",
+        _ => "logs",
     }
 }

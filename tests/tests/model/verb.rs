@@ -1,6 +1,9 @@
-//! What a sequence is made of: calls of the public API, and what the world does in between.
+//! What a sequence is made of: calls of the queue, and what the world does in between.
 
-use std::fmt;
+mod repeat;
+mod shown;
+
+pub(crate) use self::repeat::{FAR, Name, Repeat, Run, Template, Turn};
 
 /// Half an hour in ms. All waits and leaps of the clock are multiples of it, so that the ms that a real server needs for
 /// a sequence never decide whether something is due.
@@ -9,6 +12,12 @@ pub(crate) const HALF_HOUR: i64 = 30 * 60 * 1_000;
 pub(crate) const HOUR: i64 = 2 * HALF_HOUR;
 
 pub(crate) const WORKERS: usize = 3;
+
+/// The worker that comes after these, which claims by exchanges only.
+pub(crate) const EXCHANGER: usize = WORKERS;
+
+/// How many lines of a log are kept.
+pub(crate) const LOG_LINES: usize = 2;
 
 /// One of a few lanes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,12 +64,28 @@ pub(crate) struct Slot(pub(crate) usize);
 
 impl Slot {
     /// The numbers of the ids: their texts differ in a digit, a capital, a small letter and in length, so that an order
-    /// of bytes that isn't the order of numbers shows.
-    pub(crate) const NUMBERS: [u64; 8] = [1, 9, 10, 35, 36, 61, 62, 62 * 62 * 62 + 5];
+    /// of bytes that isn't the order of numbers shows. All were minted long ago, but for the last one, which has a time to
+    /// come.
+    pub(crate) const NUMBERS: [u64; 8] = [1, 9, 10, 35, 36, 61, 62, IN_2084];
 
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0..Self::NUMBERS.len()).map(Self)
     }
+
+    /// Whether its id says that it is older than any age.
+    pub(crate) fn was_minted_long_ago(self) -> bool {
+        Self::NUMBERS[self.0] < IN_2084
+    }
+}
+
+/// The number of an id from 60 years after the first ones.
+const IN_2084: u64 = (60 * 365 * 24 * HOUR as u64) << 22;
+
+/// A deduplication key: that of a caller, or of a slot of a recurring job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Key {
+    Of(u8),
+    Slot(Name, i64),
 }
 
 /// The right that a caller claims to have: a job and a fencing token.
@@ -123,7 +148,7 @@ pub(crate) enum Meeting {
 pub(crate) struct Spec {
     pub(crate) slot: Slot,
     pub(crate) payload: u8,
-    pub(crate) key: Option<u8>,
+    pub(crate) key: Option<Key>,
     pub(crate) rules: Rules,
     pub(crate) when: When,
     pub(crate) priority: i32,
@@ -155,6 +180,14 @@ pub(crate) enum Shelf {
     Finished,
 }
 
+/// A job that is done, as its worker tells it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) right: Right,
+    pub(crate) retention: i64,
+    pub(crate) result: Option<u8>,
+}
+
 /// One step of a sequence.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -171,11 +204,25 @@ pub(crate) enum Verb {
     Leave {
         worker: usize,
     },
-    Complete {
-        right: Right,
-        retention: i64,
-        result: Option<u8>,
+    Complete(Done),
+    /// What is done and the next claim in one call, of the worker that does nothing else.
+    Exchange {
+        done: Vec<Done>,
+        max: usize,
+        lease: i64,
+        lost: bool,
     },
+    /// How far the run is.
+    Progress {
+        right: Right,
+        value: u8,
+    },
+    /// A line of the run, by its number.
+    Log {
+        right: Right,
+        line: u8,
+    },
+    Logs(Slot),
     Settle {
         right: Right,
         how: Settling,
@@ -186,6 +233,10 @@ pub(crate) enum Verb {
     },
     Promote,
     Reap {
+        max_stalled: Option<u32>,
+    },
+    /// Both in one call, and what there is to look after.
+    Beat {
         max_stalled: Option<u32>,
     },
     Revive(Slot),
@@ -220,129 +271,17 @@ pub(crate) enum Verb {
     DrainLane(Lane),
     LookAtLane(Lane),
     ListLanes,
+    Purge {
+        shelf: Shelf,
+        age: i64,
+    },
+    Obliterate {
+        force: bool,
+    },
+    /// What is done with recurring jobs.
+    Repeat(Repeat),
     /// A waiting worker takes the marker.
     TakeMarker,
     /// Time passes.
     Advance(i64),
-}
-
-impl fmt::Debug for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "J{}", self.0)
-    }
-}
-
-impl fmt::Debug for Lane {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", char::from(b'a' + self.0))
-    }
-}
-
-impl fmt::Debug for Right {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}#{}", self.slot, self.token)
-    }
-}
-
-impl fmt::Debug for Spec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} payload {}", self.slot, self.payload)?;
-        if let Some(key) = self.key {
-            write!(f, " key k{key}")?;
-            if self.rules != Rules::default() {
-                write!(f, " {:?}", self.rules)?;
-            }
-        }
-        match self.when {
-            When::Now => {}
-            When::After(wait) => write!(f, " after {}", Wait(wait))?,
-            When::At(wait) => write!(f, " at now{:+} h", wait as f64 / HOUR as f64)?,
-        }
-        if self.priority != 0 {
-            write!(f, " priority {}", self.priority)?;
-        }
-        if let Some(max) = self.max_attempts {
-            write!(f, " max_attempts {max}")?;
-        }
-        if self.header {
-            write!(f, " with a header")?;
-        }
-        if let Some(lane) = self.lane {
-            write!(f, " in {lane:?}")?;
-        }
-        if let Some(wait) = self.expires {
-            write!(f, " expires in {}", Wait(wait))?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Enqueue(spec) => write!(f, "enqueue {spec:?}"),
-            Self::EnqueueMany(specs) => write!(f, "enqueue_many {specs:?}"),
-            Self::Claim { worker, max, lease, lost } => {
-                write!(f, "claim by w{worker}, {max} for {}", Wait(*lease))?;
-                if *lost { write!(f, ", the answer is lost") } else { Ok(()) }
-            }
-            Self::Leave { worker } => write!(f, "w{worker} leaves"),
-            Self::Complete { right, retention, result } => {
-                write!(f, "complete {right:?}, keep {}", Wait(*retention))?;
-                result.map_or(Ok(()), |result| write!(f, ", result {result}"))
-            }
-            Self::Settle { right, how: Settling::Retry { delay, error } } => {
-                write!(f, "retry {right:?} after {}, error {error}", Wait(*delay))
-            }
-            Self::Settle { right, how: Settling::Bury { error } } => write!(f, "bury {right:?}, error {error}"),
-            Self::Settle { right, how: Settling::Snooze { delay } } => {
-                write!(f, "snooze {right:?} for {}", Wait(*delay))
-            }
-            Self::Settle { right, how: Settling::Hold { delay } } => write!(f, "hold {right:?} for {}", Wait(*delay)),
-            Self::Settle { right, how: Settling::Release } => write!(f, "release {right:?}"),
-            Self::Extend { rights, term } => write!(f, "extend {rights:?} to {}", Wait(*term)),
-            Self::Promote => write!(f, "promote"),
-            Self::Reap { max_stalled } => write!(f, "reap, max_stalled {max_stalled:?}"),
-            Self::Revive(slot) => write!(f, "revive {slot:?}"),
-            Self::Settle { right, how: Settling::Cancel } => write!(f, "cancel {right:?}, by its holder"),
-            Self::Cancel(slot) => write!(f, "cancel {slot:?}"),
-            Self::Update { slot, payload, priority, when } => {
-                write!(f, "update {slot:?}, payload {payload:?}, priority {priority:?}, {when:?}")
-            }
-            Self::Remove(slot) => write!(f, "remove {slot:?}"),
-            Self::Trim { age, count } => write!(f, "trim, keep {count} for {}", Wait(*age)),
-            Self::Counts => write!(f, "counts"),
-            Self::Look(slot) => write!(f, "look at {slot:?}"),
-            Self::List { shelf, offset, count } => write!(f, "list {shelf:?}, {count} from {offset}"),
-            Self::Pause(lane) => write!(f, "pause {}", Of(*lane)),
-            Self::Resume(lane) => write!(f, "resume {}", Of(*lane)),
-            Self::Tune { lane, tuning } => write!(f, "tune {}: {tuning:?}", Of(*lane)),
-            Self::Reassign(slot, lane) => write!(f, "reassign {slot:?} to {lane:?}"),
-            Self::DrainLane(lane) => write!(f, "drain {lane:?}"),
-            Self::LookAtLane(lane) => write!(f, "look at {lane:?}"),
-            Self::ListLanes => write!(f, "list the lanes"),
-            Self::TakeMarker => write!(f, "(a waiting worker takes the marker)"),
-            Self::Advance(wait) => write!(f, "({} pass)", Wait(*wait)),
-        }
-    }
-}
-
-/// A lane, or the queue.
-struct Of(Option<Lane>);
-
-impl fmt::Display for Of {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(lane) => write!(f, "{lane:?}"),
-            None => write!(f, "the queue"),
-        }
-    }
-}
-
-struct Wait(i64);
-
-impl fmt::Display for Wait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} h", self.0 as f64 / HOUR as f64)
-    }
 }

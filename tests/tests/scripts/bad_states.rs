@@ -368,6 +368,41 @@ async fn a_limit_that_is_no_number_is_none() {
 }
 
 #[tokio::test]
+async fn a_row_of_which_little_is_left_keeps_its_id_taken() {
+    for field in ["state", "payload", "attempts"] {
+        let mut scene = scene("bad").await;
+        scene.command(&format!("HSET @job:{GHOST} {field} 1")).await;
+        let again = scene.queue.enqueue(Work { n: 0 }).id(GHOST.parse().unwrap()).into_future();
+        let refused = scene.unchanged(again).await;
+        assert!(matches!(refused, Err(EnqueueError::Conflict { .. })), "{field}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_rate_with_a_nothing_in_it_is_none() {
+    for rate in ["0 60000 1", "1 0 1", "1 60000 0"] {
+        let mut scene = scene("bad").await;
+        scene.bytes_command(&[b"HSET", b"@grate", b"a", rate.as_bytes()]).await;
+        scene.bytes_command(&[b"HSET", b"@meta", b"rate", rate.as_bytes()]).await;
+        for n in 0..3 {
+            scene.enqueue_as(Draft::of(Work { n }).group("a")).await;
+        }
+        assert_eq!(scene.claimer().claim(10).await.unwrap().jobs.len(), 3, "{rate}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_between_two_numbers_is_the_lower_one() {
+    let mut scene = scene("bad").await;
+    scene.command("HSET @glimit a 1.5").await;
+    for n in 0..3 {
+        scene.enqueue_as(Draft::of(Work { n }).group("a")).await;
+    }
+    assert_eq!(scene.claimer().claim(10).await.unwrap().jobs.len(), 1);
+    assert_eq!(scene.claimer().claim(10).await.unwrap().jobs.len(), 0);
+}
+
+#[tokio::test]
 async fn an_id_that_was_left_in_a_lane_puts_its_lane_into_the_ring_once() {
     let mut scene = scene("bad").await;
     scene.command(&format!("ZADD @g:a:pending 0 {GHOST}")).await;

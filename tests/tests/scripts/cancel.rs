@@ -148,3 +148,37 @@ async fn a_dead_letter_that_is_revived_runs_although_it_had_been_cancelled() {
     let lease = scene.claim().await.lease;
     assert_eq!(scene.queue.extend(&[lease], LEASE).await.unwrap(), [Extended::Renewed]);
 }
+
+#[tokio::test]
+async fn a_job_to_be_cancelled_stays_where_it_is_as_long_as_its_end_cant_be_remembered() {
+    for verb in ["retry", "snooze", "release", "hold", "bury", "cancel_held", "reap", "claim"] {
+        let mut scene = scene("cancel").await;
+        let queue = scene.queue.clone();
+        let lease = scene.claimed().await;
+        assert_eq!(queue.cancel(lease.id()).await.unwrap(), Cancelled::Asked);
+        match verb {
+            "reap" => scene.expire(lease.id()).await,
+            // Put back by somebody who knows of no cancellation.
+            "claim" => {
+                scene.command(&format!("ZREM @active {}", lease.id())).await;
+                scene.command(&format!("ZADD @pending 0 {}", lease.id())).await;
+            }
+            _ => {}
+        }
+        scene.command("SET @done text").await;
+        let mut claimer = scene.claimer();
+        let call = async {
+            match verb {
+                "retry" => queue.retry(&lease, MINUTE, "no").await.map(drop),
+                "snooze" => queue.snooze(&lease, MINUTE).await.map(drop),
+                "release" => queue.release(&lease).await.map(drop),
+                "hold" => queue.hold(&lease, MINUTE).await.map(drop),
+                "bury" => queue.bury(&lease, "no").await.map(drop),
+                "cancel_held" => queue.cancel_held(&lease).await.map(drop),
+                "reap" => queue.reap(None).await.map(drop),
+                _ => claimer.claim(1).await.map(drop),
+            }
+        };
+        assert!(scene.unchanged(call).await.is_err(), "{verb}");
+    }
+}

@@ -122,3 +122,32 @@ async fn a_worker_that_leaves_is_forgotten() {
     left.unwrap();
     assert_eq!(changes, ["- claims hash W = 1|T|J1:1"]);
 }
+
+#[tokio::test]
+async fn what_has_expired_between_others_is_made_up_for_and_not_doubly() {
+    let mut scene = scene("claim").await;
+    let queue = scene.queue.clone();
+    for n in 0..6 {
+        let draft = Draft::of(Work { n });
+        let id = scene.enqueue_as(if n == 1 { draft.expires_in(MINUTE) } else { draft }).await;
+        if n == 1 {
+            scene.command(&format!("HSET @job:{id} expires 1")).await;
+        }
+    }
+    let batch = scene.claimer().claim(3).await.unwrap();
+    assert_eq!((batch.jobs.len(), batch.expired, batch.more), (3, 1, true));
+    assert_eq!(queue.counts().await.unwrap().pending, 2);
+}
+
+#[tokio::test]
+async fn a_job_that_has_expired_stays_where_it_is_as_long_as_it_cant_be_buried() {
+    let mut scene = scene("claim").await;
+    let id = scene.enqueue_as(Draft::of(Work { n: 0 }).expires_in(MINUTE)).await;
+    scene.command(&format!("HSET @job:{id} expires 1")).await;
+    scene.command("SET @dead text").await;
+    let mut claimer = scene.claimer();
+    assert!(scene.unchanged(claimer.claim(1)).await.is_err());
+    scene.command("DEL @dead").await;
+    let batch = claimer.claim(1).await.unwrap();
+    assert_eq!((batch.jobs.len(), batch.expired), (0, 1));
+}

@@ -274,3 +274,15 @@ async fn a_job_that_is_parked_behind_that_of_a_slot_goes_first() {
     scene.queue.complete(&lease, emq::Completion::empty()).await.unwrap();
     assert_eq!(scene.claim().await.lease.id(), parked.id());
 }
+
+#[tokio::test]
+async fn a_slot_that_comes_again_gets_no_second_job_while_the_first_is_unfinished() {
+    let mut scene = standing("again", Overlap::Allow).await;
+    assert_eq!(fire(&mut scene, &format!("report 5000 65000 1 {} 5000", IDS[0])).await, ["FIRED 1"]);
+    // Another schedule begins with the slot that the one before has had.
+    stand_at(&mut scene, "5000").await;
+    assert_eq!(fire(&mut scene, &format!("report 5000 65000 1 {} 5000", IDS[1])).await, ["FIRED 0"]);
+    assert_eq!(scene.queue.counts().await.unwrap().pending, 1);
+    assert_eq!(scene.command("HGET @repeat:report job").await.text(), IDS[0]);
+    assert_eq!(scene.command("HGET @repeat:report next").await.text(), "65000");
+}

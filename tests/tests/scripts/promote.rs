@@ -38,3 +38,20 @@ async fn nothing_due_changes_nothing() {
     assert_eq!(promoted.count, 0);
     assert!(promoted.next_due.unwrap() > Duration::ZERO);
 }
+
+#[tokio::test]
+async fn says_when_the_first_of_what_waits_for_its_time_is_due() {
+    let mut scene = scene("promote").await;
+    let queue = scene.queue.clone();
+    scene.enqueue_as(Draft::of(Work { n: 0 }).delay(2 * MINUTE)).await;
+    let lane = queue.lane("a").unwrap();
+    scene.enqueue_as(Draft::of(Work { n: 1 }).group("a")).await;
+    let lease = scene.claim().await.lease;
+    queue.hold(&lease, MINUTE).await.unwrap();
+    let next = queue.promote().await.unwrap().next_due.unwrap();
+    assert!(next <= MINUTE, "the lane that is held back: {next:?}");
+    lane.resume().await.unwrap();
+    scene.enqueue_as(Draft::of(Work { n: 2 }).delay(3 * MINUTE)).await;
+    let next = queue.promote().await.unwrap().next_due.unwrap();
+    assert!(MINUTE < next && next <= 2 * MINUTE, "the first job: {next:?}");
+}

@@ -53,3 +53,12 @@ async fn a_lane_that_was_lost_from_the_ring_is_put_back_by_it() {
     scene.queue.lane("a").unwrap().resume().await.unwrap();
     scene.claim().await;
 }
+
+#[tokio::test]
+async fn a_lane_stays_paused_as_long_as_it_cant_be_seen_whether_it_is_held_back() {
+    let mut scene = scene("resume").await;
+    let lane = scene.queue.lane("a").unwrap();
+    lane.pause().await.unwrap();
+    scene.command("SET @held text").await;
+    assert!(scene.unchanged(lane.resume()).await.is_err());
+}

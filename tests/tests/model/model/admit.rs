@@ -36,6 +36,7 @@ impl Model {
             place: Place::Pending,
             payload: spec.payload,
             key: spec.key,
+            slot: None,
             hold: self.hold_of(spec),
             latest: self.latest_of(spec).filter(|_| spec.key.is_some()),
             behind: None,
@@ -54,6 +55,9 @@ impl Model {
             reaped: None,
             cancel: false,
             settled: None,
+            progress: None,
+            log: Vec::new(),
+            logged: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use emq::Extended;
 
 use super::{HEADER, Hold, Model, NAME, Note, Place, Worker, payload};
 use crate::answer::{Answer, Handed};
-use crate::verb::{Right, Slot};
+use crate::verb::{Done, EXCHANGER, Right, Slot};
 
 impl Model {
     pub(super) fn claim(&mut self, worker: usize, max: usize, lease: i64, lost: bool) -> Answer {
@@ -21,6 +21,13 @@ impl Model {
         let more = self.room() > 0 && self.has_work();
         self.marker |= more;
         if lost { Answer::None } else { Answer::Claimed { jobs, more, expired } }
+    }
+
+    /// First what is done is written, and then it is a claim like any other.
+    pub(super) fn exchange(&mut self, done: &[Done], max: usize, lease: i64, lost: bool) -> Answer {
+        let settled = done.iter().map(|done| self.complete(done)).collect();
+        let claimed = self.claim(EXCHANGER, max, lease, lost);
+        if lost { Answer::None } else { Answer::Exchanged(settled, Box::new(claimed)) }
     }
 
     fn take_new(&mut self, worker: usize, request: u64, max: usize, lease: i64) -> (Vec<Handed>, usize) {

@@ -62,7 +62,7 @@ impl Model {
                 worker: job.worker,
                 priority: job.priority,
                 max_attempts: job.max_attempts,
-                key: job.key.map(key_text),
+                key: job.key.map(|key| format!("{key:?}")),
                 header: job.header.then(|| HEADER.to_owned()),
                 lane: job.lane.map(|lane| format!("{lane:?}")),
                 result: None,
@@ -95,20 +95,25 @@ impl Model {
     }
 
     pub(super) fn list(&self, shelf: Shelf, offset: u64, count: usize) -> Answer {
+        Answer::Listed(self.on(shelf).into_iter().skip(offset as usize).take(count).collect())
+    }
+
+    /// What stands there, in its order.
+    pub(super) fn on(&self, shelf: Shelf) -> Vec<Slot> {
         let slots = |listed: Vec<(Moment, Slot)>| listed.into_iter().map(|(_, slot)| slot).collect();
-        let listed: Vec<Slot> = match shelf {
+        match shelf {
             Shelf::Pending => self.waiting(None),
             Shelf::Active => slots(self.active()),
             Shelf::Scheduled => slots(self.scheduled()),
             Shelf::Parked => slots(self.parked()),
             Shelf::Dead => slots(self.dead()),
             Shelf::Finished => {
-                let mut finished: Vec<_> = self.done.iter().map(|(slot, finished)| (finished.until, *slot)).collect();
+                let mut finished: Vec<_> =
+                    self.done.iter().map(|(slot, finished)| (finished.until, finished.how.mark(), *slot)).collect();
                 finished.sort_unstable();
-                slots(finished)
+                finished.into_iter().map(|(_, _, slot)| slot).collect()
             }
-        };
-        Answer::Listed(listed.into_iter().skip(offset as usize).take(count).collect())
+        }
     }
 }
 
@@ -137,6 +142,10 @@ pub(crate) fn payload(job: &Job) -> String {
     format!("{{\"n\":{}}}", job.payload)
 }
 
-pub(crate) fn key_text(key: u8) -> String {
-    format!("k{key}")
+/// The slot of a recurring job comes first.
+pub(crate) fn headers(job: &Job) -> Option<String> {
+    let slot = job.slot.map(|slot| format!("\"emq-slot\":\"{slot}\""));
+    let origin = job.header.then(|| format!("\"origin\":\"{HEADER}\""));
+    let headers: Vec<String> = slot.into_iter().chain(origin).collect();
+    (!headers.is_empty()).then(|| format!("{{{}}}", headers.join(",")))
 }

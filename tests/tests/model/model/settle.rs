@@ -2,17 +2,15 @@
 
 use emq::Settled;
 
-use super::{Ended, Finished, Model, Place};
-use crate::verb::{Right, Settling};
-
-/// How many tokens a completion marker can tell apart.
-const MARKS: u64 = 1022;
+use super::{Ended, Finished, MARKS, Model, Place};
+use crate::verb::{Done, Right, Settling};
 
 /// A finished job is remembered for a minute at least.
-const LEAST_RETENTION: i64 = 60_000;
+pub(crate) const LEAST_RETENTION: i64 = 60_000;
 
 impl Model {
-    pub(super) fn complete(&mut self, right: Right, retention: i64, result: Option<u8>) -> Settled {
+    pub(super) fn complete(&mut self, done: &Done) -> Settled {
+        let Done { right, retention, result } = *done;
         let Right { slot, token } = right;
         if !self.jobs.contains_key(&slot) {
             return match self.done.get(&slot).map(|finished| finished.how) {
@@ -26,8 +24,7 @@ impl Model {
             return Settled::Stale;
         }
         let retention = retention.max(LEAST_RETENTION);
-        let done = Place::Dead { since: self.now() };
-        self.take_out(slot, done);
+        self.take_out(slot, Place::Dead { since: self.now() });
         self.end_key(slot);
         self.forget(slot, Some(Finished { until: self.after(retention), how: Ended::Done(token) }));
         if let Some(result) = result {

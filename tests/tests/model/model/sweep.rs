@@ -4,7 +4,7 @@ use emq::{Cancelled, Reassigned, Removed, Revived, Updated};
 
 use super::{Ended, Finished, Model, Moment, Place};
 use crate::answer::Answer;
-use crate::verb::{HOUR, Lane, Slot, When};
+use crate::verb::{FAR, HOUR, Lane, Slot, When};
 
 /// For how long the id of a deleted job stays taken, and for how long a silent worker's last claim is kept.
 const KEPT: i64 = HOUR;
@@ -55,6 +55,24 @@ impl Model {
         Answer::Reaped { recovered, dead, cancelled }
     }
 
+    pub(super) fn beat(&mut self, max_stalled: Option<u32>) -> Answer {
+        let reaped = Box::new(self.reap(max_stalled));
+        let promoted = Box::new(self.promote());
+        let slots = || self.recurring.values().filter(|of| !of.paused).filter_map(|of| of.next);
+        let is_held = Lane::all().any(|lane| self.settings(lane).held.is_some());
+        let kinds = [
+            !self.active().is_empty(),
+            !self.scheduled().is_empty(),
+            !self.parked().is_empty(),
+            !self.waiting(None).is_empty(),
+            !self.ring.is_empty(),
+            !self.recurring.is_empty(),
+            is_held,
+        ];
+        let kinds = kinds.into_iter().filter(|is_there| *is_there).count();
+        Answer::Beat { reaped, promoted, slot: slots().min().map(|slot| slot < FAR), kinds }
+    }
+
     pub(super) fn revive(&mut self, slot: Slot) -> Revived {
         let Some(job) = self.jobs.get_mut(&slot) else { return Revived::Gone };
         if !matches!(job.place, Place::Dead { .. }) {
@@ -82,7 +100,7 @@ impl Model {
 
     /// Deletes a job that was taken from its place. Under an id that comes again, tokens begin at 1 again: only one that
     /// nobody ever had a token of is free at once.
-    fn delete(&mut self, slot: Slot) {
+    pub(super) fn delete(&mut self, slot: Slot) {
         self.free_key(slot);
         let was_claimed = self.jobs.get(&slot).is_some_and(|job| job.attempts > 0);
         self.forget(slot, was_claimed.then(|| self.deleted()));
@@ -179,7 +197,7 @@ impl Model {
         let gone = Place::Dead { since: self.now() };
         waiting.iter().for_each(|slot| self.take_out(*slot, gone));
         waiting.iter().for_each(|slot| self.delete(*slot));
-        Answer::Drained(waiting.len())
+        Answer::Drained { deleted: waiting.len(), left: self.waiting(Some(lane)).len() }
     }
 
     pub(super) fn trim(&mut self, age: i64, count: u64) -> Answer {

@@ -2,7 +2,7 @@
 
 use super::{Job, Model, Moment, Place};
 use crate::answer::Admitted;
-use crate::verb::{Held, Meeting, Slot, Spec};
+use crate::verb::{Held, Key, Meeting, Slot, Spec};
 
 /// How long it is remembered that a job was merged into another.
 const MERGED_FOR: i64 = 10 * 60 * 1_000;
@@ -29,7 +29,7 @@ pub(crate) enum Hold {
 
 impl Model {
     /// Who holds a key: the job, and whether it hasn't ended.
-    fn holder(&self, key: u8) -> Option<(Slot, bool)> {
+    pub(super) fn holder(&self, key: Key) -> Option<(Slot, bool)> {
         let holding = self.keys.get(&key)?;
         let job = self.jobs.get(&holding.by).filter(|_| holding.until.is_none());
         let is_over = job.is_some_and(|job| matches!(job.hold, Hold::Until(until) if until <= self.now()));
@@ -141,7 +141,7 @@ impl Model {
     }
 
     /// Lets the job go on that is parked behind a key, and says whether there was one.
-    fn follow(&mut self, key: u8) -> bool {
+    fn follow(&mut self, key: Key) -> bool {
         let Some(slot) = self.next.remove(&key) else { return false };
         self.keys.insert(key, Holding { by: slot, until: None });
         let due = self.jobs.get_mut(&slot).and_then(|job| job.due.take());
@@ -177,7 +177,7 @@ impl Model {
     }
 
     /// The key that a job was enqueued with, if it holds it. One that another job has by now is no concern of it.
-    fn held_by(&self, slot: Slot) -> Option<u8> {
+    fn held_by(&self, slot: Slot) -> Option<Key> {
         let key = self.jobs.get(&slot)?.key?;
         self.keys.get(&key).filter(|holding| holding.by == slot).map(|_| key)
     }
