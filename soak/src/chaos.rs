@@ -1,6 +1,6 @@
 //! The driver: it carries out the strikes of the plan, and undoes what is to pass.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use emq::BoxError;
 use support::{
@@ -99,7 +99,16 @@ impl Chaos {
         }
         *self.done.entry(blow.strike).or_default() += 1;
         let Blow { strike, victim, line, time, number, .. } = &blow;
-        self.ledger.strike(format!("{strike:?} (worker {victim}, line {line}, {time:?}, number {number})")).await?;
+        let what = format!("{strike:?} (worker {victim}, line {line}, {time:?}, number {number})");
+        let ledger = self.ledger.clone();
+        let mut noting = pin!(ledger.strike(what));
+        // A worker that is frozen may have locked the ledger.
+        loop {
+            match timeout(Duration::from_millis(50), &mut noting).await {
+                Ok(noted) => break noted?,
+                Err(_) => self.mend(false).await,
+            }
+        }
         self.strike(&blow).await;
         while let Some(ended) = self.ending.try_join_next() {
             self.ended(ended);

@@ -75,8 +75,10 @@ impl Operator {
                 Ok(Cancelled::AtOnce) => return self.book.take(id, Taken::Cancelled),
                 Ok(Cancelled::Asked) => {
                     Book::count(&self.book.interrupted);
-                    // Whatever its token is now: nobody may have a newer one.
-                    if let Ok(Some(stored)) = self.queue.get(id).await {
+                    // Whatever its token is now: nobody may have a newer one. Of a job that has ended there is none.
+                    if let Ok(Some(stored)) = self.queue.get(id).await
+                        && stored.attempts > 0
+                    {
                         self.book.last_token(id, stored.attempts);
                     }
                     break;

@@ -106,9 +106,9 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
         chaos.step().await?;
         watch.look(old_worker).await;
     }
-    ledger.strike("the end".into()).await?;
     book.over.store(true, Ordering::Relaxed);
     chaos.stop().await?;
+    ledger.strike("the end".into()).await?;
     if timeout(SETTLE, all_end(&mut producers)).await.map_err(|_| "an enqueue is still unknown")?.is_err() {
         book.violation("a producer panicked".into());
     }
