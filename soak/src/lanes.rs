@@ -20,7 +20,7 @@ pub(crate) const LANES: [Lane; 8] = [
     lane("b", None, 3),
     lane("c", Some(1), 1),
     lane("d", Some(3), 2),
-    lane("e", Some(8), 1),
+    lane("e", Some(4), 1),
     lane("f", None, 1),
     lane(RATED, None, 1),
     lane(LIMITED, None, 1),

@@ -57,13 +57,11 @@ mod workers;
 use std::{env, process::ExitCode, time::Duration};
 
 use emq::{BoxError, shutdown_signal};
+use tracing_subscriber::EnvFilter;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(logged()).with_writer(std::io::stderr).init();
     if let Some(ended) = workers::be_one().await {
         return ended;
     }
@@ -82,6 +80,11 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What is logged: by default errors, but for those that are meant: some jobs block their threads.
+fn logged() -> EnvFilter {
+    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error,emq::layer::lease::renewals=off"))
 }
 
 /// Reads how long to soak, and the seed.

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use support::proxy::{Command, When};
 use support::{Proxy, Raw, Server};
 
-use crate::common::{MINUTE, Work, impatient};
+use crate::common::{MINUTE, Work, impatient, patient};
 
 /// What happens to the one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -501,7 +501,7 @@ async fn a_claim_that_was_given_up_finds_its_jobs_at_the_next_try() {
     for n in 0..3 {
         line.sound.enqueue(Work { n }).await.unwrap();
     }
-    let client = impatient(&line.proxy.url()).retry_for(Duration::ZERO).connect().await.unwrap();
+    let client = patient(&line.proxy.url()).retry_for(Duration::ZERO).connect().await.unwrap();
     let mut claimer: Claimer = client.queue(line.broken.name().as_str()).unwrap().claimer("w");
     line.arm(Fault::ReplyCut);
     assert!(claimer.claim(2).await.is_err());

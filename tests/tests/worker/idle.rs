@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 use emq::{Admission, Completion, Unique};
 use support::{Proxy, Server};
 
-use crate::errand::{Does, Place, median, ms, start, telling};
+use crate::errand::{Does, Place, ms, start, telling, unhindered};
 
 /// A handler that tells when it began.
 fn clocked(tell: &crate::errand::Tell<(u64, Instant)>) -> Does {
@@ -30,7 +30,7 @@ async fn a_job_that_arrives_is_started_within_50_ms() {
         place.completed(n + 1).await;
     }
     worker.stop().await;
-    assert!(median(took.clone()) < ms(50), "{took:?}");
+    assert!(unhindered(took.clone()) < ms(50), "{took:?}");
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn a_due_job_is_started_within_50_ms_of_its_time_and_never_before() {
     for worker in workers {
         worker.stop().await;
     }
-    assert!(median(late.clone()) < ms(50), "{late:?}");
+    assert!(unhindered(late.clone()) < ms(50), "{late:?}");
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_parked_job_is_started_within_50_ms_of_the_end_of_the_one_in_front() {
         took.push(began - before);
         worker.stop().await;
     }
-    assert!(median(took.clone()) < ms(50), "{took:?}");
+    assert!(unhindered(took.clone()) < ms(50), "{took:?}");
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_retry_is_started_in_time() {
     worker.stop().await;
     let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(waits.iter().all(|wait| *wait > ms(198)), "{waits:?}");
-    assert!(median(waits.clone()) < ms(250), "{waits:?}");
+    assert!(unhindered(waits.clone()) < ms(300), "{waits:?}");
 }
 
 #[tokio::test]
@@ -118,25 +118,29 @@ async fn an_idle_worker_sends_a_handful_of_commands_a_second() {
 
 #[tokio::test]
 async fn a_hundred_jobs_after_one_wake_are_taken_by_several_workers() {
-    let place = Place::shared("hundred").await;
-    let does = || {
-        Does::new(|_, _| async {
-            tokio::time::sleep(ms(30)).await;
+    let server = Server::start().await;
+    let place = Place::on(&server, "hundred").await;
+    let (go, may_go) = tokio::sync::watch::channel(false);
+    let does = Does::new(move |_, _| {
+        let mut may_go = may_go.clone();
+        async move {
+            let _ = may_go.wait_for(|go| *go).await;
             Ok(Completion::empty())
-        })
-    };
-    let workers = [(); 4].map(|()| start(place.worker(does()).concurrency(5).beat(ms(60_000))));
+        }
+    });
+    let workers = [(); 4].map(|()| start(place.worker(does.clone()).concurrency(5).beat(ms(60_000))));
     // All of them sleep.
-    place.errand(0).await.unwrap();
-    place.completed(1).await;
-    tokio::time::sleep(ms(200)).await;
+    place.waited_for(4).await;
+    let before = Instant::now();
     place.enqueue(100).await;
-    place.completed(101).await;
-    let mut completed = Vec::new();
+    place.until(async || workers.iter().all(|worker| worker.stats().in_hand == 5)).await;
+    // A worker that nobody wakes looks by itself after 5 s.
+    assert!(before.elapsed() < ms(4_000), "{:?}", before.elapsed());
+    go.send_replace(true);
+    place.completed(100).await;
     for worker in workers {
-        completed.push(worker.stop().await.completed);
+        assert!(worker.stop().await.completed >= 5);
     }
-    assert!(completed.iter().all(|count| *count >= 5), "{completed:?}");
 }
 
 #[tokio::test]
@@ -161,7 +165,7 @@ async fn a_worker_that_is_busy_leaves_the_marker_to_one_that_isnt() {
         assert_eq!(idle.next().await, n);
         took.push(before.elapsed());
     }
-    assert!(median(took.clone()) < ms(50), "{took:?}");
+    assert!(unhindered(took.clone()) < ms(50), "{took:?}");
     assert!(busy.rest().is_empty());
     first.stop().await;
     second.stop().await;
