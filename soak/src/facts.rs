@@ -50,9 +50,10 @@ impl Facts {
         client: &Client,
         last_slots: BTreeMap<&'static str, Option<i64>>,
     ) -> Result<Self, BoxError> {
+        let (jobs, taken) = (book.jobs().clone(), book.taken().clone());
         let mut facts = Self {
-            jobs: book.jobs().clone(),
-            taken: book.taken().clone(),
+            jobs,
+            taken,
             last_tokens: book.last_tokens(),
             holders: book.holders(),
             pauses: book.pauses(),

@@ -125,10 +125,10 @@ impl Operator {
 
     /// Sets all limits, weights and rates again.
     async fn tune(&self) {
-        if let Err(error) = lanes::set(&self.client).await {
-            if !error.downcast_ref().is_some_and(is_passing) {
-                self.book.violation(format!("a lane can't be set: {error}"));
-            }
+        if let Err(error) = lanes::set(&self.client).await
+            && !error.downcast_ref().is_some_and(is_passing)
+        {
+            self.book.violation(format!("a lane can't be set: {error}"));
         }
     }
 

@@ -94,7 +94,7 @@ impl Handler<()> for Task {
             Chore::Reports => {
                 // A task of its own isn't dropped with the run that has lost its lease.
                 tokio::spawn(report(scope.context().clone()));
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         }
         event(&format!("ends {id} {run}"));
