@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -63,6 +64,15 @@ pub(crate) struct Paused {
     pub(crate) to: i64,
     /// What was active meanwhile, and not at its beginning.
     pub(crate) started: Vec<JobId>,
+}
+
+impl fmt::Display for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lane {
+            Some(lane) => write!(f, "{}/{lane}", self.queue),
+            None => write!(f, "{}", self.queue),
+        }
+    }
 }
 
 /// The book of all producers.

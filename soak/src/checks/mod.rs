@@ -33,11 +33,12 @@ impl Violation {
     }
 }
 
-/// What is wrong.
+/// What is wrong: of each check one, then of each another, and so on, so that none hides what others have found.
 pub(crate) fn all(facts: &Facts, book: &Book) -> Vec<Violation> {
     let noted = book.violations().into_iter().map(|(job, what)| Violation { job, what });
     let slots = slots::check(&facts.slots, &facts.last_slots).into_iter();
     let slots = slots.map(|(job, what)| Violation { job: job.and_then(|job| job.parse().ok()), what });
+    let mut found = vec![noted.collect(), sums::check(facts, book), slots.collect()];
     let checks: [fn(&Facts) -> Vec<Violation>; 8] = [
         fates::check,
         runs::check,
@@ -48,6 +49,11 @@ pub(crate) fn all(facts: &Facts, book: &Book) -> Vec<Violation> {
         times::check,
         reports::check,
     ];
-    let found = checks.into_iter().flat_map(|check| check(facts));
-    noted.chain(sums::check(facts, book)).chain(found).chain(slots).collect()
+    found.extend(checks.into_iter().map(|check| check(facts)));
+    let mut found: Vec<_> = found.into_iter().map(Vec::into_iter).collect();
+    let mut in_turn = Vec::new();
+    while found.iter().any(|rest| rest.len() > 0) {
+        in_turn.extend(found.iter_mut().filter_map(Iterator::next));
+    }
+    in_turn
 }

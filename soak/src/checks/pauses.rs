@@ -12,7 +12,7 @@ fn of_pause(facts: &Facts, paused: &Paused) -> Vec<Violation> {
     let in_lane = |entry: Option<Option<&'static str>>| lane.is_none() || entry.flatten() == *lane;
     let seen = started.iter().filter(|id| in_lane(facts.jobs.get(id).map(|entry| entry.lane)));
     let mut wrong: Vec<_> =
-        seen.map(|id| Violation::of(*id, format!("{id} became active while {queue} {lane:?} was paused"))).collect();
+        seen.map(|id| Violation::of(*id, format!("{id} became active while {paused} was paused"))).collect();
     // What begins may have been claimed before. What came after the pause can't.
     let late = facts.of_queue(queue).filter(|(id, entry)| {
         let minted = unix_ms(id.minted_at());
@@ -20,7 +20,7 @@ fn of_pause(facts: &Facts, paused: &Paused) -> Vec<Violation> {
     });
     for (id, _) in late {
         if let Some(begin) = facts.all(id, What::Begin).find(|begin| begin.time < *to) {
-            let what = format!("{id} came and began while {queue} {lane:?} was paused, at {}", begin.time);
+            let what = format!("{id} came and began while {paused} was paused, at {}", begin.time);
             wrong.push(Violation::of(id, what));
         }
     }

@@ -122,7 +122,7 @@ async fn a_number_is_renewed_for_as_long_as_the_client_lives() {
 async fn a_number_that_the_server_has_lost_is_leased_anew() {
     let server = Server::start().await;
     let mut raw = Raw::connect(&server).await;
-    let client = Client::builder(server.url()).node_ttl(Duration::from_millis(90)).connect().await.unwrap();
+    let client = Client::builder(server.url()).node_ttl(Duration::from_secs(3)).connect().await.unwrap();
     raw.line("FLUSHALL").await;
     eventually("a number is leased", async || taken(&mut raw).await.len() == 1).await;
     let id = client.queue("q").unwrap().enqueue(Work::default()).await.unwrap().id();

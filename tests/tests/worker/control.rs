@@ -11,7 +11,7 @@ use std::{
 use emq::{Completion, Draft, JobError, Lane, Lease, Rate, Reassigned, Revived, Ticket, Updated};
 use support::{Proxy, Server};
 
-use crate::errand::{Does, Errand, Place, is_done, ms, start, telling, tells, unhindered};
+use crate::errand::{Does, Errand, Place, begins_at_once, is_done, ms, start, telling, tells};
 
 #[tokio::test]
 async fn nothing_starts_once_pause_has_returned_also_not_on_workers_that_were_waiting() {
@@ -108,7 +108,7 @@ async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
             lane.set_concurrency(None).await.unwrap();
             lane.resume().await.unwrap();
         }
-        place.began_at_once(&took, way).await;
+        begins_at_once(way, took);
     }
     worker.stop().await;
 }
@@ -186,7 +186,7 @@ async fn a_slot_that_comes_free_starts_the_next_job_within_50_ms_on_another_work
         tokio::select! { started = busy.next() => assert_eq!(started, n), started = idle.next() => assert_eq!(started, n) }
         took.push(before.elapsed());
     }
-    place.began_at_once(&took, "what a slot came free for").await;
+    begins_at_once("what a slot came free for", took);
     let_go.notify_one();
     first.stop().await;
     second.stop().await;
@@ -221,7 +221,7 @@ async fn a_limited_worker_sleeps_until_the_limit_ends_and_starts_in_time() {
         let sent = proxy.requests() - before;
         let gaps: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         // Without being woken it would look by itself every 5 s.
-        assert!(unhindered(gaps.clone()) < ms(2_000), "{gaps:?}");
+        assert!(gaps.iter().filter(|gap| **gap < ms(2_500)).count() >= 2, "{gaps:?}");
         // Per job: to look when its time has come, to wait for it, to claim and to complete it.
         assert!(sent < 5 * 16, "{sent} commands for 5 jobs in {:?}", times[4] - times[0]);
         worker.stop().await;

@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 use emq::{Admission, Completion, Unique};
 use support::{Proxy, Server};
 
-use crate::errand::{Does, Place, ms, start, telling};
+use crate::errand::{Does, Place, begins_at_once, ms, start, telling};
 
 /// A handler that tells when it began.
 fn clocked(tell: &crate::errand::Tell<(u64, Instant)>) -> Does {
@@ -30,7 +30,7 @@ async fn a_job_that_arrives_is_started_within_50_ms() {
         place.completed(n + 1).await;
     }
     worker.stop().await;
-    place.began_at_once(&took, "an arrival").await;
+    begins_at_once("an arrival", took);
 }
 
 #[tokio::test]
@@ -53,12 +53,13 @@ async fn a_due_job_is_started_within_50_ms_of_its_time_and_never_before() {
     for worker in workers {
         worker.stop().await;
     }
-    place.began_at_once(&late, "what is due").await;
+    begins_at_once("what is due", late);
 }
 
 #[tokio::test]
 async fn a_parked_job_is_started_within_50_ms_of_the_end_of_the_one_in_front() {
-    let place = Place::shared("parked").await;
+    let server = Server::start().await;
+    let place = Place::on(&server, "parked").await;
     let (tell, mut told) = telling();
     let unique = || Unique::key("k").then_once();
     let mut took = Vec::new();
@@ -67,6 +68,7 @@ async fn a_parked_job_is_started_within_50_ms_of_the_end_of_the_one_in_front() {
         let lease = place.queue.claimer("other").claim(1).await.unwrap().jobs[0].lease;
         // However seldom the beat.
         let worker = start(place.worker(clocked(&tell)).beat(ms(60_000)));
+        place.waited_for(1).await;
         assert!(matches!(place.errand(100 + n).unique(unique()).await.unwrap().outcome(), Admission::Parked(_)));
         let before = Instant::now();
         place.queue.complete(&lease, Completion::empty()).await.unwrap();
@@ -75,7 +77,7 @@ async fn a_parked_job_is_started_within_50_ms_of_the_end_of_the_one_in_front() {
         took.push(began - before);
         worker.stop().await;
     }
-    place.began_at_once(&took, "a parked job").await;
+    begins_at_once("a parked job", took);
 }
 
 #[tokio::test]
@@ -95,8 +97,7 @@ async fn a_retry_is_started_in_time() {
     worker.stop().await;
     let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(waits.iter().all(|wait| *wait > ms(198)), "{waits:?}");
-    let late: Vec<_> = waits.iter().map(|wait| wait.saturating_sub(ms(200))).collect();
-    place.began_at_once(&late, "a retry").await;
+    begins_at_once("a retry", waits.iter().map(|wait| wait.saturating_sub(ms(200))).collect());
 }
 
 #[tokio::test]
@@ -166,7 +167,7 @@ async fn a_worker_that_is_busy_leaves_the_marker_to_one_that_isnt() {
         assert_eq!(idle.next().await, n);
         took.push(before.elapsed());
     }
-    place.began_at_once(&took, "an arrival").await;
+    begins_at_once("an arrival", took);
     assert!(busy.rest().is_empty());
     first.stop().await;
     second.stop().await;

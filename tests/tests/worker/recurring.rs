@@ -6,7 +6,7 @@ use emq::{Completion, JobContext, Missed, Overlap, Recurrence, Schedule};
 
 use support::Server;
 
-use crate::errand::{Does, Errand, PATIENCE, Place, Tell, Told, ms, start, telling, tells};
+use crate::errand::{Does, Errand, PATIENCE, Place, Tell, Told, begins_at_once, ms, start, telling, tells};
 
 /// A handler that tells its slot in Unix ms, takes so long, and is done.
 fn tells_slots(tell: &Tell<u64>, takes: Duration) -> Does {
@@ -84,7 +84,7 @@ async fn a_slot_starts_within_50_ms_on_an_idle_worker_also_if_it_was_registered_
         late.push(Duration::from_millis(now.saturating_sub(slot)));
     }
     worker.stop().await;
-    place.began_at_once(&late, "a slot").await;
+    begins_at_once("a slot", late);
 }
 
 #[tokio::test]
