@@ -20,7 +20,7 @@ mod wait;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
@@ -44,11 +44,8 @@ use crate::{
     client::Client,
     clock::later,
     layer::{LeaseKeeper, stack},
-    store::ConnectError,
+    store::{ConnectError, patiently},
 };
-
-/// The pause between two tries to connect at the start.
-const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs jobs.
 ///
@@ -189,7 +186,9 @@ impl Worker {
     /// Makes the connections and starts the tasks.
     async fn start(self) -> Result<Running, ConnectError> {
         let Self { plan, client, counters, stop } = self;
-        let keeper = patiently(&client, || LeaseKeeper::start(&client)).await?;
+        // The client was connected before.
+        let deadline = later(Instant::now(), client.settings().retry_for);
+        let keeper = patiently(deadline, || LeaseKeeper::start(&client)).await?;
         counters.count_stuck(keeper.stuck());
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
         let mut lines = Vec::with_capacity(plan.queues.len());
@@ -197,7 +196,7 @@ impl Worker {
         let shares = Arc::new(Shares::new(plan.concurrency, shares));
         for (share, queue) in plan.queues.iter().enumerate() {
             let store = client.store(queue.name.clone());
-            let waiter = patiently(&client, || store.waiter(client.settings())).await?;
+            let waiter = patiently(deadline, || store.waiter(client.settings())).await?;
             lines.push((Line::new(store, Arc::clone(&shares), share, slots.freed()), waiter));
         }
 
@@ -219,8 +218,14 @@ impl Worker {
             let recurrences = Recurrences::new(client.clone(), declared);
             tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, recurrences, stop.clone()), &broken);
             tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
-            let claimer = line.claimer(&plan.name, plan.lease);
-            let (exchange, asking) = Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimer);
+            let claimers = std::array::from_fn(|_| line.claimer(&plan.name, plan.lease));
+            let (exchange, asking) = Exchange::new(
+                Arc::clone(&line),
+                slots.clone(),
+                Arc::clone(&counters),
+                claimers,
+                plan.queues.len() == 1,
+            );
             runs.spawn_vital(exchange.run(), &broken);
             exchanges.insert(line.store.name().clone(), (line.store.clone(), asking.clone()));
             sources.push(Source::new(line, asking));
@@ -258,32 +263,6 @@ impl Worker {
             grace: plan.grace,
             _abandon: abandon.drop_guard(),
         })
-    }
-}
-
-/// Connects, and again for as long as a call would be repeated: the client was connected before, so a server that can't
-/// be reached is only away.
-async fn patiently<T, F>(client: &Client, connect: impl Fn() -> F) -> Result<T, ConnectError>
-where
-    F: Future<Output = Result<T, ConnectError>>,
-{
-    let deadline = later(Instant::now(), client.settings().retry_for);
-    loop {
-        match connect().await {
-            Err(error) if is_away(&error) && Instant::now() < deadline => {
-                tracing::debug!(%error, "connecting again");
-                sleep(CONNECT_PAUSE).await;
-            }
-            connected => return connected,
-        }
-    }
-}
-
-fn is_away(error: &ConnectError) -> bool {
-    match error {
-        ConnectError::Unreachable { .. } | ConnectError::Full { .. } => true,
-        ConnectError::Call(error) => error.is_transient(),
-        _ => false,
     }
 }
 
