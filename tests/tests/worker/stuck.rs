@@ -19,7 +19,7 @@ async fn a_job_that_blocks_its_thread_past_its_timeout_is_failed_and_runs_again_
         }
         std::future::ready(Completion::of(&ctx.fence()))
     });
-    let worker = start(place.worker(does).lease(ms(900)).beat(ms(50)));
+    let worker = start(place.worker(does).lease(ms(3_000)).beat(ms(50)));
     let ticket = place.queue.enqueue(Hasty { n: 1 }).await.unwrap();
     assert_eq!(told.next().await, (1, 1));
     assert_eq!(told.next().await, (1, 2), "it runs again while the first run still blocks");
