@@ -6,8 +6,12 @@ use std::{
 };
 
 use emq::{MAX_BACKFILL, Missed, Queue, Recurrence, RecurringError, Schedule, Upserted};
+use tokio::time::sleep;
 
 use crate::{book::Book, event::Slot, jobs::TickJob, ledger::unix_ms, operator::is_passing};
+
+/// The wait between two tries.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// By period and by cron: the names, and the ms from one slot to the next.
 const RECURRING: [(&str, i64); 2] = [("every", 700), ("cron", 2_000)];
@@ -48,7 +52,7 @@ pub(crate) async fn remove(queue: &Queue) -> Result<BTreeMap<&'static str, Optio
                     last.insert(name, known.and_then(|known| known.last).map(unix_ms));
                     break;
                 }
-                Err(RecurringError::Call(error)) if is_passing(&error) => {}
+                Err(RecurringError::Call(error)) if is_passing(&error) => sleep(PAUSE).await,
                 Err(error) => return Err(error),
             }
         }
