@@ -90,7 +90,7 @@ impl Plan {
     }
 
     /// Whether it may well run for longer than its lease.
-    fn is_long(&self) -> bool {
+    pub(crate) fn is_long(&self) -> bool {
         matches!(self, Self::Block { .. } | Self::Succeed { ms: LONG.. })
     }
 }

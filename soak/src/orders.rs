@@ -202,7 +202,10 @@ impl Orders {
         if matches!(plan, Plan::Limited { .. }) {
             return Some(LIMITED);
         }
-        chance.random_bool(0.35).then(|| LANES[chance.random_range(0..LANES.len())].name)
+        let lane = chance.random_bool(0.35).then(|| LANES[chance.random_range(0..LANES.len())])?;
+        // What one takes after the other is soon more than is worked off.
+        let is_too_much = lane.limit == Some(1) && (plan.is_long() || chance.random_bool(0.5));
+        (!is_too_much).then_some(lane.name)
     }
 
     fn plan(&mut self) -> Plan {

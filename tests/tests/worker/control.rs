@@ -108,7 +108,7 @@ async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
             lane.set_concurrency(None).await.unwrap();
             lane.resume().await.unwrap();
         }
-        begins_at_once(way, took);
+        begins_at_once(way, took).await;
     }
     worker.stop().await;
 }
@@ -186,7 +186,7 @@ async fn a_slot_that_comes_free_starts_the_next_job_within_50_ms_on_another_work
         tokio::select! { started = busy.next() => assert_eq!(started, n), started = idle.next() => assert_eq!(started, n) }
         took.push(before.elapsed());
     }
-    begins_at_once("what a slot came free for", took);
+    begins_at_once("what a slot came free for", took).await;
     let_go.notify_one();
     first.stop().await;
     second.stop().await;

@@ -30,7 +30,7 @@ async fn a_job_that_arrives_is_started_within_50_ms() {
         place.completed(n + 1).await;
     }
     worker.stop().await;
-    begins_at_once("an arrival", took);
+    begins_at_once("an arrival", took).await;
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn a_due_job_is_started_within_50_ms_of_its_time_and_never_before() {
     for worker in workers {
         worker.stop().await;
     }
-    begins_at_once("what is due", late);
+    begins_at_once("what is due", late).await;
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_parked_job_is_started_within_50_ms_of_the_end_of_the_one_in_front() {
         took.push(began - before);
         worker.stop().await;
     }
-    begins_at_once("a parked job", took);
+    begins_at_once("a parked job", took).await;
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_retry_is_started_in_time() {
     worker.stop().await;
     let waits: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(waits.iter().all(|wait| *wait > ms(198)), "{waits:?}");
-    begins_at_once("a retry", waits.iter().map(|wait| wait.saturating_sub(ms(200))).collect());
+    begins_at_once("a retry", waits.iter().map(|wait| wait.saturating_sub(ms(200))).collect()).await;
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn a_worker_that_is_busy_leaves_the_marker_to_one_that_isnt() {
         assert_eq!(idle.next().await, n);
         took.push(before.elapsed());
     }
-    begins_at_once("an arrival", took);
+    begins_at_once("an arrival", took).await;
     assert!(busy.rest().is_empty());
     first.stop().await;
     second.stop().await;

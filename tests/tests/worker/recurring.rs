@@ -84,7 +84,7 @@ async fn a_slot_starts_within_50_ms_on_an_idle_worker_also_if_it_was_registered_
         late.push(Duration::from_millis(now.saturating_sub(slot)));
     }
     worker.stop().await;
-    begins_at_once("a slot", late);
+    begins_at_once("a slot", late).await;
 }
 
 #[tokio::test]
