@@ -72,7 +72,7 @@ impl Line {
     async fn with(server: &Server, fault: Fault) -> Self {
         let proxy = Proxy::start(server.port());
         // What is merely slow is to be waited for, on a busy machine as well.
-        let patience = Duration::from_millis(if fault.is_silent() { 2_000 } else { 20_000 });
+        let patience = Duration::from_millis(if fault.is_silent() { 3_000 } else { 20_000 });
         let client = impatient(&proxy.url()).command_timeout(patience).connect().await.unwrap();
         Self::of(server, proxy, client).await
     }
@@ -114,7 +114,7 @@ impl Line {
         let answer = if fault == Fault::BlackHole {
             let heal = async {
                 // The connection that swallowed the call has been given up by then.
-                tokio::time::sleep(Duration::from_millis(1_500)).await;
+                tokio::time::sleep(Duration::from_millis(2_500)).await;
                 self.proxy.heal();
             };
             tokio::join!(call, heal).0
