@@ -27,14 +27,32 @@
 
 local rows, pending, schedule, done, keys, marker, root = unpack(KEYS)
 local nonce, memory = ARGV[1], ARGV[2]
-local time = now()
+
+-- Asked for by the first that needs it: most jobs are to run at once, and have nothing to do with the clock.
+local moment
+local function time()
+  moment = moment or now()
+  return moment
+end
+
+-- What is due at once has a due time of 0.
+local function is_later(due)
+  return due > 0 and due > time()
+end
 
 local function absolute(ms)
-  return string.format('%.0f', time + ms)
+  return string.format('%.0f', time() + ms)
+end
+
+local function append(list, first, second)
+  local length = #list
+  list[length + 1], list[length + 2] = first, second
 end
 
 local jobs = {}
 local at = 3
+-- Whether any of them may have to do with what is parked.
+local has_key = false
 while ARGV[at] do
   local job = { id = ARGV[at], due = ARGV[at + 1], conflict = ARGV[at + 2], payload = ARGV[at + 3] }
   if #job.id ~= 14 or string.sub(job.id, 1, 3) ~= 'JOB' then
@@ -49,25 +67,31 @@ while ARGV[at] do
     if name == 'unique' then value = string.gsub(value, '^for (%d+)$', function(ms) return 'for ' .. absolute(ms) end) end
     job.fields[i + 1], job[name] = value, value
   end
-  if string.sub(job.due, 1, 1) == '+' then
-    job.due = time + tonumber(string.sub(job.due, 2))
+  if job.due == '' then
+    job.due = 0
+  elseif string.sub(job.due, 1, 1) == '+' then
+    job.due = time() + tonumber(string.sub(job.due, 2))
   else
-    job.due = tonumber(job.due) or time
+    job.due = tonumber(job.due) or 0
   end
-  local latest = string.match(job.conflict, 'debounce (%d+)')
-  job.latest = latest and absolute(latest)
+  if job.conflict ~= '' then
+    local latest = string.match(job.conflict, 'debounce (%d+)')
+    job.latest = latest and absolute(latest)
+  end
+  has_key = has_key or job.did
   jobs[#jobs + 1] = job
 end
 
 local function already_here(job)
-  -- By pcall: a key of another type, made by hand, must not stop the call after it has admitted the jobs before it.
-  local row = redis.pcall('HMGET', rows .. job.id, 'state', 'payload', 'nonce', 'attempts', 'behind')
-  if row.err or row[1] or row[2] or row[4] then
-    local word = row[2] == job.payload and 'DUPLICATE ' or 'CONFLICT '
-    return word .. job.id .. ' ' .. (row[3] or '') .. ' ' .. (row[5] or '')
+  local row = rows .. job.id
+  if redis.call('EXISTS', row) == 1 then
+    -- By pcall: a key of another type, made by hand, must not stop the call after it has admitted the jobs before it.
+    local field = redis.pcall('HMGET', row, 'payload', 'nonce', 'behind')
+    local word = field[1] == job.payload and 'DUPLICATE ' or 'CONFLICT '
+    return word .. job.id .. ' ' .. (field[2] or '') .. ' ' .. (field[3] or '')
   end
   local forget = redis.call('ZSCORE', done, job.id)
-  if forget and tonumber(forget) > time then return 'DUPLICATE ' .. job.id .. '  ' end
+  if forget and tonumber(forget) > time() then return 'DUPLICATE ' .. job.id .. '  ' end
   job.overdue = forget
 end
 
@@ -77,121 +101,116 @@ local waiting = {}
 -- The row of a job as it was enqueued.
 local function row_of(job, state)
   local row = { 'state', state, 'attempts', '0', 'payload', job.payload, unpack(job.fields) }
-  local function also(field, value)
-    row[#row + 1] = field
-    row[#row + 1] = value
-  end
-  if nonce ~= '' then also('nonce', nonce) end
-  if job.latest then also('latest', job.latest) end
-  return row, also
+  if nonce ~= '' then append(row, 'nonce', nonce) end
+  if job.latest then append(row, 'latest', job.latest) end
+  return row
 end
 
 local function admit(job)
   local due = math.min(job.due, tonumber(job.latest) or job.due)
   -- Refused by a server that is out of memory, as the first write of the call: then nothing at all was written.
-  redis.call('HSET', rows .. job.id, unpack((row_of(job, due > time and 'scheduled' or 'pending'))))
+  redis.call('HSET', rows .. job.id, unpack(row_of(job, is_later(due) and 'scheduled' or 'pending')))
   if job.overdue then redis.call('ZREM', done, job.id) end
   if job.did then redis.call('SET', keys .. job.did, job.id) end
-  if due > time then
+  if is_later(due) then
     to_schedule(schedule, marker, job.id, due)
   elseif not job.group then
-    waiting[#waiting + 1] = score_of(job.priority)
-    waiting[#waiting + 1] = job.id
+    append(waiting, score_of(job.priority), job.id)
   else
     to_waiting(pending, root, marker, job.id, job.priority, job.group)
   end
   return 'ENQUEUED'
 end
 
-local function park(job, holder)
-  local row, also = row_of(job, 'parked')
-  also('behind', holder.id)
-  local due = math.min(job.due, tonumber(job.latest) or job.due)
-  if due > time then also('due', string.format('%.0f', due)) end
-  redis.call('HSET', rows .. job.id, unpack(row))
-  if job.overdue then redis.call('ZREM', done, job.id) end
-  redis.call('SET', root .. 'next:' .. job.did, job.id)
-  redis.call('ZADD', root .. 'parked', time + parked_for(), job.id)
-  return 'PARKED ' .. holder.id
-end
+-- What becomes of a job whose key is held; nothing if it isn't. The functions that this takes are inside, so that a call whose
+-- jobs have no key needn't make them.
+local function meet_holder(job)
+  local function park(holder)
+    local row = row_of(job, 'parked')
+    append(row, 'behind', holder.id)
+    local due = math.min(job.due, tonumber(job.latest) or job.due)
+    if is_later(due) then append(row, 'due', string.format('%.0f', due)) end
+    redis.call('HSET', rows .. job.id, unpack(row))
+    if job.overdue then redis.call('ZREM', done, job.id) end
+    redis.call('SET', root .. 'next:' .. job.did, job.id)
+    redis.call('ZADD', root .. 'parked', time() + parked_for(), job.id)
+    return 'PARKED ' .. holder.id
+  end
 
--- What a job takes over from another: all but its id, its place in line, and how it holds its key.
-local function take_over(id, job)
-  local set, gone = { 'payload', job.payload }, { 'reaped' }
-  for _, field in ipairs({ 'name', 'headers', 'max_attempts', 'expires' }) do
-    if job[field] then
-      set[#set + 1] = field
-      set[#set + 1] = job[field]
+  -- What a job takes over from another: all but its id, its place in line, and how it holds its key.
+  local function take_over(id)
+    local set, gone = { 'payload', job.payload }, { 'reaped' }
+    for _, field in ipairs({ 'name', 'headers', 'max_attempts', 'expires' }) do
+      if job[field] then
+        append(set, field, job[field])
+      else
+        gone[#gone + 1] = field
+      end
+    end
+    redis.call('HSET', rows .. id, unpack(set))
+    -- A worker that had lost the job to the reaper could still complete it, and what it hasn't seen would be lost.
+    redis.call('HDEL', rows .. id, unpack(gone))
+    -- So that the same call again, whose answer was lost, doesn't do it twice.
+    redis.call('SET', root .. 'merged:' .. job.id, id .. ' ' .. nonce, 'PX', memory)
+    return 'REPLACED ' .. id
+  end
+
+  -- Puts a job off to a later time, but never beyond its latest. One that was claimed keeps the time of its retry, and one
+  -- whose time has come isn't held up any more.
+  local function put_off(holder)
+    local stands_at = tonumber(redis.call('ZSCORE', schedule, holder.id))
+    if not holder.is_fresh or not stands_at or stands_at <= time() then return end
+    local latest = tonumber(holder.latest) or tonumber(job.latest)
+    local due = math.min(job.due, latest)
+    local row = redis.call('HMGET', rows .. holder.id, 'priority', 'group')
+    redis.call('ZREM', schedule, holder.id)
+    redis.call('HSET', rows .. holder.id, 'latest', string.format('%.0f', latest), 'state', is_later(due) and 'scheduled' or 'pending')
+    if is_later(due) then
+      to_schedule(schedule, marker, holder.id, due)
     else
-      gone[#gone + 1] = field
+      to_waiting(pending, root, marker, holder.id, row[1], row[2])
     end
   end
-  redis.call('HSET', rows .. id, unpack(set))
-  -- A worker that had lost the job to the reaper could still complete it, and what it hasn't seen would be lost.
-  redis.call('HDEL', rows .. id, unpack(gone))
-  -- So that the same call again, whose answer was lost, doesn't do it twice.
-  redis.call('SET', root .. 'merged:' .. job.id, id .. ' ' .. nonce, 'PX', memory)
-  return 'REPLACED ' .. id
-end
 
--- Puts a job off to a later time, but never beyond its latest. One that was claimed keeps the time of its retry, and one
--- whose time has come isn't held up any more.
-local function put_off(holder, job)
-  local stands_at = tonumber(redis.call('ZSCORE', schedule, holder.id))
-  if not holder.is_fresh or not stands_at or stands_at <= time then return end
-  local latest = tonumber(holder.latest) or tonumber(job.latest)
-  local due = math.min(job.due, latest)
-  local row = redis.call('HMGET', rows .. holder.id, 'priority', 'group')
-  redis.call('ZREM', schedule, holder.id)
-  redis.call('HSET', rows .. holder.id, 'latest', string.format('%.0f', latest), 'state', due > time and 'scheduled' or 'pending')
-  if due > time then
-    to_schedule(schedule, marker, holder.id, due)
-  else
-    to_waiting(pending, root, marker, holder.id, row[1], row[2])
+  -- The same for a job that is parked, with the time from which it may run.
+  local function take_over_parked(id)
+    local latest = tonumber(redis.call('HGET', rows .. id, 'latest') or job.latest)
+    local answer = take_over(id)
+    if not job.latest and not string.find(job.conflict, 'then') then return answer end
+    local due = math.min(job.due, latest or job.due)
+    if latest then redis.call('HSET', rows .. id, 'latest', string.format('%.0f', latest)) end
+    if is_later(due) then
+      redis.call('HSET', rows .. id, 'due', string.format('%.0f', due))
+    else
+      redis.call('HDEL', rows .. id, 'due')
+    end
+    return answer
   end
-end
 
--- The same for a job that is parked, with the time from which it may run.
-local function take_over_parked(id, job)
-  local latest = tonumber(redis.call('HGET', rows .. id, 'latest') or job.latest)
-  local answer = take_over(id, job)
-  if not job.latest and not string.find(job.conflict, 'then') then return answer end
-  local due = math.min(job.due, latest or job.due)
-  if latest then redis.call('HSET', rows .. id, 'latest', string.format('%.0f', latest)) end
-  if due > time then
-    redis.call('HSET', rows .. id, 'due', string.format('%.0f', due))
-  else
-    redis.call('HDEL', rows .. id, 'due')
-  end
-  return answer
-end
-
--- What becomes of a job whose key is held; nothing if it isn't.
-local function meet_holder(job)
-  if not job.did then return nil end
   local merged = job.conflict ~= '' and redis.pcall('GET', root .. 'merged:' .. job.id)
   local into, whose = string.match(type(merged) == 'string' and merged or '', '^(%w+) (.*)$')
   if into and whose == nonce then return 'REPLACED ' .. into end
 
-  local holder = holder_of(root, job.did, time)
-  if not holder and follow(root, job.did) then holder = holder_of(root, job.did, time) end
+  local holder = holder_of(root, job.did, time())
+  if not holder and follow(root, job.did) then holder = holder_of(root, job.did, time()) end
   if not holder then return nil end
   if not holder.is_there or job.conflict == '' then return 'DUPLICATE ' .. holder.id .. '  ' end
   local parked = redis.pcall('GET', root .. 'next:' .. job.did)
-  if parked_row(root, parked) then return take_over_parked(parked, job) end
+  if parked_row(root, parked) then return take_over_parked(parked) end
   if not holder.is_active and (job.latest or string.find(job.conflict, 'replace')) then
-    local answer = take_over(holder.id, job)
-    if job.latest then put_off(holder, job) end
+    local answer = take_over(holder.id)
+    if job.latest then put_off(holder) end
     return answer
   end
-  if string.find(job.conflict, 'then') and (holder.is_active or holder.is_reaped) then return park(job, holder) end
+  if string.find(job.conflict, 'then') and (holder.is_active or holder.is_reaped) then return park(holder) end
   return 'DUPLICATE ' .. holder.id .. '  '
 end
 
-check_sets(pending, schedule, root .. 'parked')
+check_sets(pending, schedule)
+if has_key then check_sets(root .. 'parked') end
 local replies = {}
 for i, job in ipairs(jobs) do
-  replies[i] = already_here(job) or meet_holder(job) or admit(job)
+  replies[i] = already_here(job) or job.did and meet_holder(job) or admit(job)
 end
 if #waiting > 0 then
   redis.call('ZADD', pending, unpack(waiting))

@@ -6,6 +6,10 @@ use std::sync::{
 };
 
 use emq::{BoxError, Client};
+use fred::{
+    interfaces::ClientLike as _,
+    types::{Builder, config::Config},
+};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -22,7 +26,7 @@ const PAYLOADS: [(usize, &str); 3] = [(100, "100 bytes"), (1_024, "1 KiB"), (100
 
 pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
     let jobs = settings.jobs(10_000);
-    let trials = [ping(settings, jobs), one(settings, jobs)];
+    let trials = [ping(settings, jobs), ping_by_fred(settings, jobs), one(settings, jobs)];
     println!(
         "One after the other, beside the round trip of a PING:\n\n{}",
         compared(&in_turn(settings, &trials).await)
@@ -64,6 +68,22 @@ fn ping(settings: &Settings, count: u64) -> Trial<'_> {
             pipe.call(&["PING"]).await?;
         }
         Ok(meter.stop(count).await)
+    })
+}
+
+/// The least that anything awaited takes through the client library that emq has.
+fn ping_by_fred(settings: &Settings, count: u64) -> Trial<'_> {
+    Trial::new("PING, by fred", move || async move {
+        let lab = Lab::start(settings).await;
+        let client = Builder::from_config(Config::from_url(&lab.url())?).build()?;
+        let connection = client.init().await?;
+        let meter = lab.meter().await;
+        for _ in 0..count {
+            client.ping::<()>(None).await?;
+        }
+        let sample = meter.stop(count).await;
+        connection.abort();
+        Ok(sample)
     })
 }
 

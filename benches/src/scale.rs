@@ -236,12 +236,11 @@ async fn memory(settings: &Settings) -> Result<[f64; 5], BoxError> {
     }
     let dead = active + grown().await;
 
-    fill().await?;
-    let leases = hold(&queue, count).await?;
+    // From a moment without them to one when they are done, so that nothing else is counted.
     grown().await;
-    complete(&queue, &leases).await?;
-    // With their rows the payloads are gone.
-    let completed = active + PAYLOAD as f64 + grown().await;
+    fill().await?;
+    complete(&queue, &hold(&queue, count).await?).await?;
+    let completed = grown().await;
     Ok([waiting, active, scheduled, dead, completed])
 }
 

@@ -13,7 +13,7 @@ local function complete(queue, jobs)
 
   -- As text, and made once: it is the same for most of the jobs.
   local scores = {}
-  local function score(retention, token)
+  local function done_score(retention, token)
     local name = retention .. ' ' .. token
     if not scores[name] then scores[name] = string.format('%.10f', time + tonumber(retention) + mark(token)) end
     return scores[name]
@@ -26,7 +26,7 @@ local function complete(queue, jobs)
     if held then
       seen[job.id], accepted[#accepted + 1], held.result, held.retention = true, held, job.result, job.retention
       if held.where == 'active' then active_ids[#active_ids + 1] = job.id end
-      markers[#markers + 1] = score(job.retention, job.token)
+      markers[#markers + 1] = done_score(job.retention, job.token)
       markers[#markers + 1] = job.id
       return 'OK'
     end

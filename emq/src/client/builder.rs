@@ -2,7 +2,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::sync::Mutex;
 
-use super::{Client, Inner, TraceContext};
+use super::{Client, Inner, TraceContext, stores::Stores};
 use crate::store::{Confirmers, ConnectError, Connection, NODE_TTL, Node, Settings};
 
 /// The largest payload with its headers, unless set: 1 MiB.
@@ -181,6 +181,7 @@ impl ClientBuilder {
         let inner = Inner {
             connection,
             node,
+            stores: Stores::default(),
             confirmers: Confirmers::default(),
             max_payload,
             trace_context,

@@ -6,6 +6,7 @@ mod durable;
 mod enqueue;
 mod error;
 mod many;
+mod stores;
 mod ticket;
 
 use std::{fmt, sync::Arc};
@@ -13,6 +14,7 @@ use std::{fmt, sync::Arc};
 use serde::de::DeserializeOwned;
 use tokio::{sync::Mutex, time::Instant};
 
+use self::stores::Stores;
 pub use self::{
     builder::ClientBuilder,
     draft::{Draft, IntoDraft},
@@ -59,6 +61,7 @@ pub struct Client {
 struct Inner {
     connection: Arc<Connection>,
     node: Arc<Node>,
+    stores: Stores,
     confirmers: Confirmers,
     max_payload: usize,
     trace_context: Option<TraceContext>,
@@ -328,7 +331,7 @@ impl Client {
     }
 
     pub(crate) fn store(&self, queue: QueueName) -> Store {
-        Store::new(Arc::clone(&self.inner.connection), queue)
+        self.inner.stores.of(queue, &self.inner.connection)
     }
 
     /// The id of a new job.

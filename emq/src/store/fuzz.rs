@@ -6,7 +6,7 @@ use fred::types::{Value, config::ServerConfig};
 use tokio::time::Instant;
 
 use super::{
-    Admit, ClaimCall, Counts, Extended, Listed, Promoted, Reaped, Settings, Settled, Stored, Trimmed,
+    Admit, Beat, ClaimCall, Counts, Extended, Listed, Promoted, Reaped, Settings, Settled, Stored, Trimmed,
     claim::{Batch, read_batch},
     error::{CallError, ConnectError},
     reply::{Reply, word},
@@ -38,6 +38,7 @@ pub fn reply(data: &[u8]) {
     known(Admit::read_all(value.clone(), parts)).inspect(|admits| assert_eq!(admits.len(), parts));
     known(Extended::read(value.clone(), parts)).inspect(|extended| assert_eq!(extended.len(), parts));
     known(Counts::read(value.clone())).inspect(|counts| assert!(counts.unfinished() >= counts.active));
+    known(Beat::read(value.clone()));
     known(Promoted::read(value.clone()));
     known(Reaped::read(value.clone()));
     known(Trimmed::read(value.clone()));

@@ -4,6 +4,7 @@
 //! mean is decided in `error`. Every call may be repeated: ids are minted before the first try, settling is fenced by a
 //! token, and a claim names its request. That is why a lost reply is never more than a repeat.
 
+mod beat;
 mod bury;
 mod call;
 mod cancel;
@@ -32,6 +33,7 @@ mod pause;
 mod progress;
 mod promote;
 mod purge;
+mod quiet;
 mod rate;
 mod reap;
 mod reassign;
@@ -61,6 +63,22 @@ pub(crate) mod fuzz;
 use std::sync::Arc;
 
 use self::keys::Keys;
+pub(crate) use self::{
+    beat::Beat,
+    claim::ClaimCall,
+    complete::{Done, MAX_COMPLETIONS},
+    connection::{Connection, Settings, patiently},
+    durable::{Confirmers, Reached},
+    enqueue::{Admit, Admitted, Due, Item},
+    extend::Extend,
+    fire::{Fired, Run, Turn},
+    node::{NODE_TTL, Node},
+    recurring::{Definition, Record, Template},
+    subscriber::{Listening, Notice, Subscriber},
+    tune::Setting,
+    update::Change,
+    wait::Waiter,
+};
 pub use self::{
     cancel::Cancelled,
     claim::{Batch, Claimed, Lease},
@@ -85,21 +103,6 @@ pub use self::{
     state::JobState,
     trim::{Keep, Trimmed},
     update::Updated,
-};
-pub(crate) use self::{
-    claim::ClaimCall,
-    complete::{Done, MAX_COMPLETIONS},
-    connection::{Connection, Settings, patiently},
-    durable::{Confirmers, Reached},
-    enqueue::{Admit, Admitted, Due, Item},
-    extend::Extend,
-    fire::{Fired, Run, Turn},
-    node::{NODE_TTL, Node},
-    recurring::{Definition, Record, Template},
-    subscriber::{Listening, Notice, Subscriber},
-    tune::Setting,
-    update::Change,
-    wait::Waiter,
 };
 use crate::job::QueueName;
 

@@ -9,7 +9,8 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<5, 1> = script!("promote", uses "clock", "guard", "waiting", "lanes", "unique");
+pub(super) static SCRIPT: Script<5, 1> =
+    script!("promote", uses "clock", "guard", "waiting", "lanes", "unique", "promote");
 
 /// What a promotion did.
 ///
@@ -46,7 +47,10 @@ impl Store {
 
 impl Promoted {
     pub(super) fn read(value: Value) -> Result<Self, CallError> {
-        let mut reply = Reply::list("promote", value)?;
+        Self::of(Reply::list("promote", value)?)
+    }
+
+    pub(super) fn of(mut reply: Reply) -> Result<Self, CallError> {
         Ok(Self { count: reply.count()?, next_due: reply.wait()?, dropped: reply.count()? })
     }
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::job::JobId;
 
 pub(super) static SCRIPT: Script<8, 2> =
-    script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
+    script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "reap");
 
 /// What a sweep for expired leases did.
 ///
@@ -59,7 +59,10 @@ impl Store {
 
 impl Reaped {
     pub(super) fn read(value: Value) -> Result<Self, CallError> {
-        let mut reply = Reply::list("reap", value)?;
+        Self::of(Reply::list("reap", value)?)
+    }
+
+    pub(super) fn of(mut reply: Reply) -> Result<Self, CallError> {
         let more = reply.integer()? == 1;
         let dropped = reply.count()?;
         Ok(Self { recovered: reply.ids()?, dead: reply.ids()?, cancelled: reply.ids()?, more, dropped })

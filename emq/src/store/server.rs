@@ -1,4 +1,10 @@
-//! What is asked of a server at connect: its wire version, its own version, and whether it may evict keys.
+//! What is asked of a server at connect: its wire version, its own version, whether it may evict keys, and whether it keeps
+//! jobs in more memory than it has to.
+
+use std::{
+    collections::HashSet,
+    sync::{LazyLock, Mutex, PoisonError},
+};
 
 use fred::{
     clients::Client,
@@ -18,10 +24,19 @@ const WIRE: &str = "echomq:3.0.0";
 /// The oldest Redis with the commands that the scripts use.
 const OLDEST: (u32, u32) = (6, 2);
 
+/// Up to how many bytes in a field a row is to be kept compactly. That much most payloads don't exceed, and what a larger
+/// one costs beside itself is little in comparison.
+const COMPACT: u64 = 1_024;
+
 /// Checks a server at the first connection, and warns of what may lose jobs.
 pub(super) async fn check(client: &Client) -> Result<(), ConnectError> {
     match check_age(client).await {
-        Ok(info) => warn_of_eviction(&info),
+        Ok(info) => {
+            warn_of_eviction(&info);
+            if is_new(&info) {
+                warn_of_large_rows(client).await;
+            }
+        }
         Err(CallError::TooOld { found }) => return Err(ConnectError::TooOld { found }),
         Err(error @ CallError::Refused { .. }) => {
             tracing::warn!(%error, "can't check the server's version and maxmemory-policy");
@@ -40,7 +55,7 @@ pub(super) async fn check_again(client: &Client) -> Result<(), CallError> {
     }
 }
 
-/// The server's INFO, unless it is too old. No CONFIG: managed servers forbid that.
+/// The server's INFO, unless it is too old. Not CONFIG, which managed servers forbid.
 async fn check_age(client: &Client) -> Result<String, CallError> {
     let info = command(client, "INFO", &[]).await?.as_string().unwrap_or_default();
     match too_old(&info) {
@@ -84,6 +99,27 @@ fn warn_of_eviction(info: &str) {
         tracing::warn!(
             policy,
             "the server may evict keys when it runs out of memory, and with them jobs; set maxmemory-policy noeviction"
+        );
+    }
+}
+
+/// Whether no client of this process has connected to this server since it was started.
+fn is_new(info: &str) -> bool {
+    static KNOWN: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    field(info, "run_id").is_some_and(|server| known.insert(server.to_owned()))
+}
+
+/// Says nothing where the server doesn't tell: managed ones forbid it, and jobs are as safe without.
+async fn warn_of_large_rows(client: &Client) {
+    // Before Redis 7 it was called `hash-max-ziplist-value`, and since then it has both names.
+    let Ok(reply) = command(client, "CONFIG", &["GET", "hash-max-*-value"]).await else { return };
+    let values = reply.into_map().map(fred::types::Map::inner).unwrap_or_default();
+    if let Some(bytes) = values.values().filter_map(Value::as_u64).min().filter(|bytes| *bytes < COMPACT) {
+        tracing::warn!(
+            bytes,
+            "a job with a payload of more than so many bytes takes two to three times the memory it has to, beside the \
+             payload; set hash-max-listpack-value {COMPACT}"
         );
     }
 }

@@ -1,5 +1,7 @@
 //! The beat: what time does to a queue. Expired leases are reaped, due jobs promoted, recurring jobs enqueued, and what was
 //! kept long enough is forgotten, whether the worker is busy or idle.
+//!
+//! A queue where nothing is costs it one command.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,14 +11,17 @@ use tokio_util::sync::CancellationToken;
 use super::{line::Line, recurring::Recurrences};
 use crate::{
     clock::later,
-    store::{CallError, Keep, MAX_BATCH},
+    store::{Beat, CallError, Keep, MAX_BATCH, Promoted, Reaped},
 };
 
 /// The shortest time between two sweeps: a job that can't be moved must not make a loop of them.
 const SHORTEST: Duration = Duration::from_millis(5);
 
 /// How many beats lie between two trims.
-const BEATS_PER_TRIM: u32 = 10;
+const BEATS_PER_TRIM: u32 = 30;
+
+/// How many beats lie between two looks whether the server still has the recurring jobs that are declared.
+const BEATS_PER_REGISTRATION: u32 = 10;
 
 /// What the beat is to do.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +32,12 @@ pub(crate) struct Upkeep {
 }
 
 /// Looks after one queue until the worker stops: on every beat, and in between when something is known to fall due.
-pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, mut recurrences: Recurrences, stop: CancellationToken) {
+pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, recurrences: Recurrences, stop: CancellationToken) {
+    let mut sweeper =
+        Sweeper { line: Arc::clone(&line), upkeep, recurrences, is_quiet: false, failing: Failing::default() };
     let mut beats: u32 = 0;
     let mut next_beat = Instant::now();
     let mut earliest = next_beat;
-    let mut failing = Failing::default();
     loop {
         let due = line.event().map_or(next_beat, |event| event.min(next_beat)).max(earliest);
         tokio::select! {
@@ -41,22 +47,33 @@ pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, mut recurrences: R
         }
         line.take_event();
         let is_beat = Instant::now() >= next_beat;
-        let trim = is_beat && beats.is_multiple_of(BEATS_PER_TRIM);
+        let every = |n| is_beat && beats.is_multiple_of(n);
+        let (trims, registers) = (every(BEATS_PER_TRIM), every(BEATS_PER_REGISTRATION));
         if is_beat {
             beats = beats.wrapping_add(1);
             next_beat = later(Instant::now(), upkeep.beat);
         }
-        let sweep = sweep(&line, &upkeep, &mut recurrences, trim, &mut failing);
-        if stop.run_until_cancelled(Box::pin(sweep)).await.is_none() {
+        if stop.run_until_cancelled(Box::pin(sweeper.sweep(trims, registers))).await.is_none() {
             return;
         }
         earliest = Instant::now() + SHORTEST;
     }
 }
 
+/// What one queue's sweeps know of each other.
+struct Sweeper {
+    line: Arc<Line>,
+    upkeep: Upkeep,
+    recurrences: Recurrences,
+    /// When it was last looked at, nothing was there.
+    is_quiet: bool,
+    failing: Failing,
+}
+
 /// Which parts of a sweep failed the last time.
 #[derive(Debug, Default)]
 struct Failing {
+    beat: bool,
     reap: bool,
     promote: bool,
     register: bool,
@@ -64,22 +81,38 @@ struct Failing {
     trim: bool,
 }
 
-/// Reaps, promotes, fires, and, now and then, trims. One that fails doesn't keep the others from their work.
-async fn sweep(line: &Line, upkeep: &Upkeep, recurrences: &mut Recurrences, trims: bool, failing: &mut Failing) {
-    report(line, "reaping", &mut failing.reap, &reap(line, upkeep.max_stalled).await);
-    report(line, "promoting", &mut failing.promote, &promote(line).await);
-    if trims || !recurrences.are_registered() {
-        let registered = recurrences.register(line).await;
-        report(line, "registering recurring jobs", &mut failing.register, &registered);
-    }
-    report(line, "enqueuing recurring jobs", &mut failing.fire, &recurrences.fire(line).await);
-    if trims {
-        report(line, "trimming", &mut failing.trim, &trim(line, upkeep.keep).await);
+impl Sweeper {
+    /// Reaps, promotes, fires, and, now and then, trims. One that fails doesn't keep the others from their work.
+    async fn sweep(&mut self, trims: bool, registers: bool) {
+        let Self { line, upkeep, recurrences, failing, .. } = self;
+        let mut fires = false;
+        if !self.is_quiet || !line.store.is_quiet().await.unwrap_or_default() {
+            let beat = line.store.beat(upkeep.max_stalled).await;
+            self.is_quiet = beat.as_ref().is_ok_and(|beat| beat.is_quiet);
+            report(line, "the beat", &mut failing.beat, &beat.as_ref().map(drop));
+            if let Ok(Beat { reaped, promoted, next_slot, .. }) = beat {
+                report(line, "reaping", &mut failing.reap, &go_on_reaping(line, upkeep.max_stalled, reaped).await);
+                report(line, "promoting", &mut failing.promote, &go_on_promoting(line, promoted).await);
+                line.expect(next_slot.filter(|wait| !wait.is_zero()));
+                fires = next_slot == Some(Duration::ZERO);
+            }
+        }
+        if registers || !recurrences.are_registered() {
+            let registered = recurrences.register(line).await;
+            fires |= recurrences.are_declared();
+            report(line, "registering recurring jobs", &mut failing.register, &registered);
+        }
+        if fires {
+            report(line, "enqueuing recurring jobs", &mut failing.fire, &recurrences.fire(line).await);
+        }
+        if trims {
+            report(line, "trimming", &mut failing.trim, &trim(line, upkeep.keep).await);
+        }
     }
 }
 
 /// Logs the first of several failures in a row: there may be one per beat for hours.
-fn report(line: &Line, what: &str, was_failing: &mut bool, result: &Result<(), CallError>) {
+fn report<E: std::fmt::Display>(line: &Line, what: &str, was_failing: &mut bool, result: &Result<(), E>) {
     let queue = line.store.name();
     match (result, *was_failing) {
         (Err(error), false) => tracing::warn!(%error, %queue, "{what} failed; each beat tries again"),
@@ -90,9 +123,13 @@ fn report(line: &Line, what: &str, was_failing: &mut bool, result: &Result<(), C
     *was_failing = result.is_err();
 }
 
-async fn reap(line: &Line, max_stalled: Option<u32>) -> Result<(), CallError> {
+/// Goes on from what a beat has reaped.
+async fn go_on_reaping(line: &Line, max_stalled: Option<u32>, mut first: Option<Reaped>) -> Result<(), CallError> {
     loop {
-        let reaped = line.store.reap(max_stalled, MAX_BATCH).await?;
+        let reaped = match first.take() {
+            Some(reaped) => reaped,
+            None => line.store.reap(max_stalled, MAX_BATCH).await?,
+        };
         if !reaped.recovered.is_empty() {
             tracing::info!(queue = %line.store.name(), jobs = reaped.recovered.len(), "recovered jobs whose worker went silent");
             line.heat();
@@ -106,9 +143,13 @@ async fn reap(line: &Line, max_stalled: Option<u32>) -> Result<(), CallError> {
     }
 }
 
-async fn promote(line: &Line) -> Result<(), CallError> {
+/// Goes on from what a beat has promoted.
+async fn go_on_promoting(line: &Line, mut first: Option<Promoted>) -> Result<(), CallError> {
     loop {
-        let promoted = line.store.promote(MAX_BATCH).await?;
+        let promoted = match first.take() {
+            Some(promoted) => promoted,
+            None => line.store.promote(MAX_BATCH).await?,
+        };
         if promoted.count > 0 {
             line.heat();
         }

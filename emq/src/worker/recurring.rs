@@ -88,6 +88,11 @@ impl Recurrences {
         self.are_registered
     }
 
+    /// Whether there is any to register.
+    pub(super) fn are_declared(&self) -> bool {
+        !self.declared.is_empty()
+    }
+
     /// Enqueues the jobs of all slots that are due, and says when the next one is.
     pub(super) async fn fire(&mut self, line: &Line) -> Result<(), CallError> {
         let mut passed_over = 0;

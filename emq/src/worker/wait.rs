@@ -47,7 +47,8 @@ pub(super) async fn wait(line: Arc<Line>, waiter: Arc<Waiter>, stop: Cancellatio
             }
             // The fetcher has found something meanwhile, or has no room: somebody else may want to know.
             Ok(true) => hand_on(&line).await,
-            Ok(false) => line.heat(),
+            // A marker that got lost is set again by a sweep, if there is work: that asks for less than a claim does.
+            Ok(false) => line.expect(Some(Duration::ZERO)),
             Err(error) => {
                 tracing::debug!(%error, queue = %line.store.name(), "waiting for work failed");
                 stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;

@@ -60,7 +60,25 @@ async fn of_a_server_that_may_evict_jobs() {
         assert!(text.contains(policy) && text.contains("set maxmemory-policy noeviction"), "{policy}: {text:?}");
     }
     let server = Server::builder().config("maxmemory-policy", "noeviction").start().await;
+    assert!(!warnings(&server.url(), None).await.contains("noeviction"));
+}
+
+#[tokio::test]
+async fn once_of_a_server_that_keeps_larger_jobs_in_more_memory_than_it_has_to() {
+    for (value, is_warned_of) in [("64", true), ("1023", true), ("1024", false), ("4096", false)] {
+        let server = Server::builder().config("hash-max-listpack-value", value).start().await;
+        let text = warnings(&server.url(), None).await;
+        assert_eq!(text.contains("set hash-max-listpack-value 1024"), is_warned_of, "{value}: {text:?}");
+        assert_eq!(warnings(&server.url(), None).await, "", "{value}: it is known by now");
+    }
+}
+
+#[tokio::test]
+async fn of_nothing_where_all_is_well_or_the_server_doesnt_tell() {
+    let server = Server::builder().config("hash-max-listpack-value", "1024").start().await;
     assert_eq!(warnings(&server.url(), None).await, "");
+    let server = Server::builder().user("careful on >secret ~* &* +@all -config").start().await;
+    assert_eq!(warnings(&server.url(), Some("careful")).await, "");
 }
 
 #[tokio::test]

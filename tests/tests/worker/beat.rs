@@ -56,6 +56,18 @@ async fn a_reaper_that_fails_doesnt_keep_due_jobs_from_being_promoted() {
 }
 
 #[tokio::test]
+async fn a_promotion_that_fails_doesnt_keep_expired_leases_from_being_reaped() {
+    let place = Place::shared("promoter").await;
+    place.errand(0).await.unwrap();
+    let lost = place.queue.claimer("killed").lease(ms(1)).claim(1).await.unwrap().jobs[0].lease;
+    place.raw().await.command(&["SET", &place.key("parked"), "not a set"]).await;
+    assert!(place.queue.promote().await.is_err(), "this test needs a promotion that fails");
+    let worker = start(place.worker(is_done()).beat(ms(100)));
+    place.until(async || place.queue.state(lost.id()).await.unwrap() == Some(JobState::Finished)).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
 async fn what_was_kept_long_enough_is_forgotten_by_the_beat() {
     let place = Place::shared("trim").await;
     place.errand(0).await.unwrap();

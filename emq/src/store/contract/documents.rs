@@ -9,7 +9,7 @@ const UNBOUNDED: [&str; 12] =
     ["KEYS", "SCAN", "SMEMBERS", "HGETALL", "HKEYS", "HVALS", "SORT", "LREM", "LPOS", "ZUNION", "FLUSHDB", "FLUSHALL"];
 
 /// Scripts that carry out several transitions in one call.
-const COMPOSED: [&str; 1] = ["exchange"];
+const COMPOSED: [&str; 2] = ["beat", "exchange"];
 
 /// Scripts that only look.
 const READERS: [&str; 7] = ["counts", "get", "lane", "list", "list_lanes", "logs", "state"];
@@ -197,13 +197,15 @@ fn the_access_list_in_the_document_names_every_command() {
     for (_, code) in codes() {
         needed.extend(body::calls(&code).into_iter().map(|call| call.command.to_lowercase()));
     }
-    for file in ["claim", "durable", "server", "wait"] {
+    for file in ["claim", "durable", "quiet", "server", "wait"] {
         let code = caller(file);
         for start in ["new_static(\"", ".command(\"", "command(client, \"", "command_at(\"", "that_blocks(\""] {
             let names = code.split(start).skip(1).filter_map(|rest| rest.split('"').next());
             needed.extend(names.map(str::to_lowercase));
         }
     }
+    // Asked for, and not needed.
+    needed.remove("config");
     // The other one is named beside the rule: a server that doesn't know it would refuse the rule.
     let [wait, waitaof] = super::super::durable::WAITS.map(str::to_lowercase);
     needed.insert(wait);
