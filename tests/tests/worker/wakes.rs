@@ -8,7 +8,7 @@ use emq::{
 };
 use support::Raw;
 
-use crate::errand::{Errand, Place, Told, median, ms, start, telling, tells};
+use crate::errand::{Errand, Place, Told, begins_at_once, ms, start, telling, tells};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -67,8 +67,7 @@ async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
             place.until(async || place.queue.counts().await.is_ok_and(|counts| counts.unfinished() == 0)).await;
             table.tidy_up().await;
         }
-        // The middle one, since the machine may be busy.
-        assert!(median(took.clone()) < ms(50), "{way}: {took:?}");
+        begins_at_once(way, took).await;
     }
     worker.stop().await;
 }
