@@ -27,7 +27,13 @@ pub(crate) struct Upkeep {
 }
 
 /// Looks after one queue until the worker stops: on every beat, and in between when something is known to fall due.
-pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, mut recurrences: Recurrences, stop: CancellationToken) {
+/// Recurring jobs are in the first of a queue's partitions alone.
+pub(super) async fn maintain(
+    line: Arc<Line>,
+    upkeep: Upkeep,
+    mut recurrences: Option<Recurrences>,
+    stop: CancellationToken,
+) {
     let mut beats: u32 = 0;
     let mut next_beat = Instant::now();
     let mut earliest = next_beat;
@@ -46,7 +52,7 @@ pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, mut recurrences: R
             beats = beats.wrapping_add(1);
             next_beat = later(Instant::now(), upkeep.beat);
         }
-        let sweep = sweep(&line, &upkeep, &mut recurrences, trim, &mut failing);
+        let sweep = sweep(&line, &upkeep, recurrences.as_mut(), trim, &mut failing);
         if stop.run_until_cancelled(Box::pin(sweep)).await.is_none() {
             return;
         }
@@ -65,14 +71,22 @@ struct Failing {
 }
 
 /// Reaps, promotes, fires, and, now and then, trims. One that fails doesn't keep the others from their work.
-async fn sweep(line: &Line, upkeep: &Upkeep, recurrences: &mut Recurrences, trims: bool, failing: &mut Failing) {
+async fn sweep(
+    line: &Line,
+    upkeep: &Upkeep,
+    recurrences: Option<&mut Recurrences>,
+    trims: bool,
+    failing: &mut Failing,
+) {
     report(line, "reaping", &mut failing.reap, &reap(line, upkeep.max_stalled).await);
     report(line, "promoting", &mut failing.promote, &promote(line).await);
-    if trims || !recurrences.are_registered() {
-        let registered = recurrences.register(line).await;
-        report(line, "registering recurring jobs", &mut failing.register, &registered);
+    if let Some(recurrences) = recurrences {
+        if trims || !recurrences.are_registered() {
+            let registered = recurrences.register(line).await;
+            report(line, "registering recurring jobs", &mut failing.register, &registered);
+        }
+        report(line, "enqueuing recurring jobs", &mut failing.fire, &recurrences.fire(line).await);
     }
-    report(line, "enqueuing recurring jobs", &mut failing.fire, &recurrences.fire(line).await);
     if trims {
         report(line, "trimming", &mut failing.trim, &trim(line, upkeep.keep).await);
     }

@@ -113,7 +113,7 @@ impl Fetcher {
 
     /// The next queue in order that may have work and has room.
     fn next_source(&self) -> Option<usize> {
-        self.order.next(self.sources.len(), |at| {
+        self.order.next(|at| {
             let source = &self.sources[at];
             source.line.is_hot() && (source.line.room() > 0 || self.rides()) && !source.is_paused()
         })
