@@ -51,6 +51,10 @@ pub(super) async fn maintain(
         if is_beat {
             beats = beats.wrapping_add(1);
             next_beat = later(Instant::now(), upkeep.beat);
+            // While others of the worker's queues have work without end, nobody waits for the marker of one that had none.
+            if !line.is_parked() {
+                line.heat();
+            }
         }
         let sweep = sweep(&line, &upkeep, recurrences.as_mut(), trim, &mut failing);
         if stop.run_until_cancelled(Box::pin(sweep)).await.is_none() {
