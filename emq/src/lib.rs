@@ -98,12 +98,12 @@ pub struct Scheduling;
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
-/// And those of the documents about fairness and partitions.
+/// And that of the document about partitions.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/scaling.md")]
 pub struct Scaling;
 
-/// See above.
+/// And that of the document about fairness.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/fairness.md")]
 pub struct Fairness;
