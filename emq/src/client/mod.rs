@@ -11,7 +11,7 @@ mod ticket;
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::Instant};
 
 pub use self::{
     builder::ClientBuilder,
@@ -23,11 +23,12 @@ pub use self::{
 };
 pub(crate) use self::{draft::TRACEPARENT, enqueue::MAX_MINTS};
 use crate::{
+    clock::later,
     job::{Job, JobId, Minted, NameError, QueueName, Returns},
     partition::{Partitioned, Spread},
     queue::{Events, JobResult, Queue, ResultError},
     recurring::Recurring,
-    store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber},
+    store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber, patiently},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -350,14 +351,10 @@ impl Client {
         if let Some(subscriber) = kept.as_ref().filter(|subscriber| !subscriber.is_closed()) {
             return Ok(subscriber.clone());
         }
-        if self.inner.connection.is_closed() {
-            return Err(CallError::Closed);
-        }
-        let subscriber = match Subscriber::open(self.settings()).await {
-            Ok(subscriber) => subscriber,
-            Err(ConnectError::Call(error)) => return Err(error),
-            Err(error) => return Err(CallError::Unreachable { source: Arc::new(error) }),
-        };
+        let deadline = later(Instant::now(), self.settings().retry_for);
+        // On the heap, since it is deep, and rare: the compiler has a limit for the depth of a future.
+        let opening = Box::pin(patiently(deadline, || Subscriber::open(self.settings())));
+        let subscriber = self.inner.connection.unless_closed(opening).await.ok_or(CallError::Closed)??;
         *kept = Some(subscriber.clone());
         Ok(subscriber)
     }

@@ -80,7 +80,7 @@ impl Spread {
     /// Has the server know that the queue has so many partitions, before the first job is in one of them: from then on
     /// workers and operators look into all of them, whatever they believe themselves.
     pub(crate) async fn announce(self: &Arc<Self>) -> Result<(), CallError> {
-        let announce = async || {
+        let announce = async || -> Result<(), CallError> {
             self.tell().await?;
             *self.announced_at() = Some(Instant::now());
             Ok(())

@@ -90,7 +90,7 @@ pub use self::{
 pub(crate) use self::{
     claim::ClaimCall,
     complete::{Done, MAX_COMPLETIONS},
-    connection::{Connection, Settings},
+    connection::{Connection, Settings, patiently},
     durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,

@@ -17,6 +17,11 @@ impl Appetite {
         Self { jobs: if has_user_layers { 1 } else { MAX_BATCH }, has_been_refused: false }
     }
 
+    /// Whether all that a claim can bring is welcome.
+    pub(super) fn is_whole(&self) -> bool {
+        self.jobs == MAX_BATCH
+    }
+
     pub(super) fn jobs(&self) -> usize {
         self.jobs
     }

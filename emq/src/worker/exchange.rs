@@ -1,18 +1,30 @@
 //! The calls of one queue: what is done is completed and new jobs are claimed in as few of them as there can be.
 //!
-//! One call is under way at a time. What comes up meanwhile goes into the next one, so that batches form by themselves and
-//! are the larger the slower the server is. A claim for which there is no room yet waits for the next completion, and
-//! goes along with it: a worker that runs one job at a time needs one round trip for each.
+//! What comes up while a call is under way goes into the next one, so that batches form by themselves and are the larger
+//! the slower the server is. The next one waits for the one before, unless it is large: then the server has it before it
+//! has answered, and doesn't wait for the worker. A claim for which there is no room yet waits for the next completion,
+//! and goes along with it: a worker that runs one job at a time needs one round trip for each.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
-use futures_util::future::BoxFuture;
+use futures_util::{
+    future::BoxFuture,
+    stream::{FuturesUnordered, StreamExt as _},
+};
 use tokio::{
     sync::{mpsc, oneshot},
     task::yield_now,
 };
 
-use super::{fetch::release, line::Line, slots::Slots, stats::Counters};
+use super::{
+    fetch::release,
+    line::Line,
+    slots::{Leaving, Promised, Slots},
+    stats::Counters,
+};
 use crate::{
     client::Client,
     job::QueueName,
@@ -24,6 +36,9 @@ use crate::{
 /// The most bytes of results in one call: one with large results doesn't hold up the others for long.
 const MAX_RESULTS: usize = 1024 * 1024;
 
+/// How many calls may be under way at once: one that the server works at, and one that it finds when it is done.
+pub(super) const CALLS: usize = 2;
+
 /// What the exchange is asked for.
 enum Request {
     Complete(Completing),
@@ -32,28 +47,31 @@ enum Request {
     Look,
     /// Takes the claim back, unless it is under way.
     Withdraw,
-    /// Answers the claimer, when no call is under way any more: the worker leaves the queue.
-    Leave(oneshot::Sender<Claimer>),
+    /// Answers the claimers, when no call is under way any more: the worker leaves the queue.
+    Leave(oneshot::Sender<Vec<Claimer>>),
 }
 
 struct Completing {
     done: Done,
-    answer: oneshot::Sender<Result<Settled, CallError>>,
+    answer: oneshot::Sender<Completed>,
+}
+
+/// What became of a completion. Until it is dropped, the job counts as one that leaves.
+struct Completed {
+    settled: Result<Settled, CallError>,
+    _leaving: Option<Leaving>,
 }
 
 struct Claiming {
     most: usize,
-    /// Whether it may take the places of the jobs that are completed with it.
-    rides: bool,
     answer: oneshot::Sender<Result<Claimed, CallError>>,
 }
 
-/// What a claim brought, and for how many jobs there is room: also in the places of those that were completed with it,
-/// which may not say so yet.
+/// What a claim brought, and the slots for that.
 #[derive(Debug)]
 pub(super) struct Claimed {
     pub(super) batch: Batch,
-    pub(super) room: usize,
+    pub(super) slots: Promised,
 }
 
 /// Asks the exchange of one queue.
@@ -65,14 +83,14 @@ impl Asking {
         let (answer, answered) = oneshot::channel();
         // It ends before its runs only if the worker was dropped or has panicked.
         self.0.send(Request::Complete(Completing { done, answer })).map_err(|_| CallError::Closed)?;
-        answered.await.unwrap_or(Err(CallError::Closed))
+        answered.await.map_or(Err(CallError::Closed), |completed| completed.settled)
     }
 
-    /// Asks for up to `most` jobs, as soon as there is room for one. `rides`: in the place of one that is completed, too.
-    pub(super) fn claim(&self, most: usize, rides: bool) -> oneshot::Receiver<Result<Claimed, CallError>> {
+    /// Asks for up to `most` jobs, as soon as there is room for one.
+    pub(super) fn claim(&self, most: usize) -> oneshot::Receiver<Result<Claimed, CallError>> {
         let (answer, answered) = oneshot::channel();
         // A closed channel drops the sender, which the receiver sees.
-        let _ = self.0.send(Request::Claim(Claiming { most, rides, answer }));
+        let _ = self.0.send(Request::Claim(Claiming { most, answer }));
         answered
     }
 
@@ -84,10 +102,11 @@ impl Asking {
         let _ = self.0.send(Request::Withdraw);
     }
 
-    pub(super) async fn leave(self) -> Option<Claimer> {
+    pub(super) async fn leave(self) -> Vec<Claimer> {
         let (answer, answered) = oneshot::channel();
-        self.0.send(Request::Leave(answer)).ok()?;
-        answered.await.ok()
+        // One that is gone has none.
+        let _ = self.0.send(Request::Leave(answer));
+        answered.await.unwrap_or_default()
     }
 }
 
@@ -114,66 +133,113 @@ pub(super) struct Exchange {
     line: Arc<Line>,
     slots: Slots,
     counters: Arc<Counters>,
-    /// Until the worker leaves the queue.
-    claimer: Option<Claimer>,
+    /// Whether jobs may be claimed in the places of those that are being completed.
+    rides: bool,
+    /// How many completions make a call large enough to be sent while another is under way.
+    large: usize,
     requests: mpsc::UnboundedReceiver<Request>,
     completing: Vec<Completing>,
-    claiming: Option<Claiming>,
+    claiming: VecDeque<Claiming>,
+    /// One for each call that may be under way, until the worker leaves the queue.
+    claimers: Vec<Claimer>,
+    leaving: Option<oneshot::Sender<Vec<Claimer>>>,
 }
 
 impl Exchange {
-    pub(super) fn new(line: Arc<Line>, slots: Slots, counters: Arc<Counters>, claimer: Claimer) -> (Self, Asking) {
+    /// `rides`: jobs may be claimed in the places of those that are being completed.
+    pub(super) fn new(
+        line: Arc<Line>,
+        slots: Slots,
+        counters: Arc<Counters>,
+        claimers: [Claimer; CALLS],
+        rides: bool,
+    ) -> (Self, Asking) {
         let (sender, requests) = mpsc::unbounded_channel();
-        let exchange =
-            Self { line, slots, counters, claimer: Some(claimer), requests, completing: Vec::new(), claiming: None };
+        // A quarter of what can be in hand: the smaller the calls, the more of them the server has to take.
+        let large = (slots.limit() / 4).clamp(1, MAX_COMPLETIONS);
+        let exchange = Self {
+            line,
+            slots,
+            counters,
+            rides,
+            large,
+            requests,
+            completing: Vec::new(),
+            claiming: VecDeque::new(),
+            claimers: claimers.into(),
+            leaving: None,
+        };
         (exchange, Asking(sender))
     }
 
     /// Ends when nobody can ask any more.
     pub(super) async fn run(mut self) {
+        let mut calls = FuturesUnordered::new();
         loop {
-            if self.completing.is_empty() && self.room(0) == 0 {
-                let Some(request) = self.requests.recv().await else { return };
-                self.take(request);
-                // Who is ready now gets the chance to come along.
-                yield_now().await;
-            }
             while let Ok(request) = self.requests.try_recv() {
                 self.take(request);
             }
-            self.call().await;
+            while self.is_due(calls.len()) {
+                calls.push(self.next_call().make());
+            }
+            if calls.is_empty()
+                && let Some(leaving) = self.leaving.take()
+            {
+                // Nobody waits for it if the worker was dropped.
+                let _ = leaving.send(std::mem::take(&mut self.claimers));
+            }
+            tokio::select! {
+                Some(claimer) = calls.next() => self.claimers.extend(claimer),
+                request = self.requests.recv() => match request {
+                    Some(request) => {
+                        self.take(request);
+                        // Who is ready now gets the chance to come along.
+                        yield_now().await;
+                    }
+                    None if calls.is_empty() => return,
+                    None => self.claimers.extend(calls.next().await.flatten()),
+                },
+            }
         }
     }
 
     fn take(&mut self, request: Request) {
         match request {
             Request::Complete(completing) => self.completing.push(completing),
-            Request::Claim(claiming) => self.claiming = Some(claiming),
+            Request::Claim(claiming) => self.claiming.push_back(claiming),
             Request::Look => {}
-            Request::Withdraw => self.claiming = None,
-            Request::Leave(answer) => {
-                if let Some(claimer) = self.claimer.take() {
-                    // Nobody waits for it if the worker was dropped.
-                    let _ = answer.send(claimer);
-                }
-            }
+            Request::Withdraw => self.claiming.clear(),
+            Request::Leave(answer) => self.leaving = Some(answer),
         }
     }
 
-    /// How many jobs to claim along with these completions; 0 if nobody asks for any.
-    fn room(&self, completing: usize) -> usize {
-        let Some(Claiming { most, rides, answer }) = &self.claiming else { return 0 };
-        if answer.is_closed() {
-            return 0;
+    /// Whether there is something to call for, when so many calls are under way.
+    fn is_due(&mut self, calls: usize) -> bool {
+        // Of a run that was dropped: it is as if the worker had died.
+        self.completing.retain(|completing| !completing.answer.is_closed());
+        let size = self.completing.len().max(self.room(self.completing.len().min(MAX_COMPLETIONS)));
+        match calls {
+            0 => size > 0,
+            CALLS.. => false,
+            _ => size >= self.large,
         }
-        let freed = if *rides { completing } else { 0 };
-        (self.slots.free() + freed).min(self.line.room().saturating_add(freed)).min(*most)
+    }
+
+    /// How many jobs to claim along with so many completions; 0 if nobody asks for any.
+    fn room(&mut self, completing: usize) -> usize {
+        while self.claiming.front().is_some_and(|claiming| claiming.answer.is_closed()) {
+            self.claiming.pop_front();
+        }
+        match self.claiming.front() {
+            Some(Claiming { most, .. }) if !self.claimers.is_empty() => {
+                self.slots.room(&self.line, if self.rides { completing } else { 0 }).min(*most)
+            }
+            _ => 0,
+        }
     }
 
     /// The completions for the next call.
     fn next_completions(&mut self) -> Vec<Completing> {
-        // Of a run that was dropped: it is as if the worker had died.
-        self.completing.retain(|completing| !completing.answer.is_closed());
         let mut bytes = 0;
         let fits = self.completing.iter().take(MAX_COMPLETIONS).take_while(|completing| {
             let is_first = bytes == 0;
@@ -184,66 +250,117 @@ impl Exchange {
         self.completing.drain(..count).collect()
     }
 
-    async fn call(&mut self) {
+    fn next_call(&mut self) -> Call {
         let completing = self.next_completions();
         let room = self.room(completing.len());
-        let claiming = if room > 0 { self.claiming.take() } else { None };
-        let jobs: Vec<Done> = completing.iter().map(|completing| completing.done.clone()).collect();
-        match (claiming, &mut self.claimer) {
-            (Some(claiming), Some(claimer)) if jobs.is_empty() => {
-                let batch = claimer.claim(room).await;
-                self.hand_out(claiming, batch.map(|batch| Claimed { batch, room })).await;
-            }
-            (Some(claiming), Some(claimer)) => match claimer.exchange(&jobs, room).await {
-                Ok((settled, batch)) => {
-                    answer(completing, settled);
-                    self.hand_out(claiming, Ok(Claimed { batch, room })).await;
-                }
-                Err(error) => {
-                    // Whether the claim was to blame, its next try will tell.
-                    let _ = claiming.answer.send(Err(error.clone()));
-                    self.failed(completing, error, true).await;
-                }
-            },
-            _ if jobs.is_empty() => {}
-            _ => match self.line.store.complete_many(&jobs).await {
-                Ok(settled) => answer(completing, settled),
-                Err(error) => self.failed(completing, error, false).await,
-            },
-        }
-    }
-
-    /// Gives a claim its answer, or the jobs back if it isn't waited for any more.
-    async fn hand_out(&self, claiming: Claiming, claimed: Result<Claimed, CallError>) {
-        let Err(Ok(unwanted)) = claiming.answer.send(claimed) else { return };
-        let Batch { jobs, dropped, .. } = unwanted.batch;
-        self.counters.claimed(jobs.len(), dropped);
-        release(&self.line, &self.counters, jobs.iter().map(|job| job.lease)).await;
-    }
-
-    /// Passes an error on to all, or, if the server has refused the call, finds out by which of its jobs.
-    async fn failed(&self, completing: Vec<Completing>, mut error: CallError, with_claim: bool) {
-        let is_its_own = completing.len() == 1 && !with_claim;
-        for Completing { done, answer } in completing {
-            let settled = if error.is_transient() || is_its_own {
-                Err(error.clone())
-            } else {
-                self.line.store.complete(done).await
-            };
-            // The server has gone away meanwhile: the others needn't find that out one after the other.
-            if let Err(later) = &settled
-                && later.is_transient()
-            {
-                error = later.clone();
-            }
-            let _ = answer.send(settled);
-        }
+        let claiming = if room > 0 { self.claiming.pop_front() } else { None };
+        let claim = claiming.map(|claiming| {
+            // The one first that has jobs already which it doesn't know of.
+            let owed = self.claimers.iter().position(Claimer::is_owed);
+            let claimer = self.claimers.swap_remove(owed.unwrap_or(0));
+            Claim { claimer, room, slots: self.slots.promise(&self.line, room), answer: claiming.answer }
+        });
+        let (jobs, waiting) = completing
+            .into_iter()
+            .map(|Completing { done, answer }| {
+                (done, Waiting { answer, leaving: self.rides.then(|| self.slots.leave()) })
+            })
+            .unzip();
+        Call { line: Arc::clone(&self.line), counters: Arc::clone(&self.counters), jobs, waiting, claim }
     }
 }
 
-fn answer(completing: Vec<Completing>, settled: Vec<Settled>) {
-    for (Completing { answer, .. }, settled) in completing.into_iter().zip(settled) {
+/// One call, and who waits for its answer.
+struct Call {
+    line: Arc<Line>,
+    counters: Arc<Counters>,
+    jobs: Vec<Done>,
+    /// One for each of the jobs.
+    waiting: Vec<Waiting>,
+    claim: Option<Claim>,
+}
+
+struct Waiting {
+    answer: oneshot::Sender<Completed>,
+    leaving: Option<Leaving>,
+}
+
+struct Claim {
+    claimer: Claimer,
+    room: usize,
+    slots: Promised,
+    answer: oneshot::Sender<Result<Claimed, CallError>>,
+}
+
+impl Call {
+    /// Makes it, answers all, and gives the claimer back.
+    async fn make(self) -> Option<Claimer> {
+        let Self { line, counters, jobs, waiting, claim } = self;
+        let Some(Claim { mut claimer, room, slots, answer }) = claim else {
+            match line.store.complete_many(&jobs).await {
+                Ok(settled) => answer_all(waiting, settled),
+                Err(error) => failed(&line, jobs, waiting, error, false).await,
+            }
+            return None;
+        };
+        if jobs.is_empty() {
+            let batch = claimer.claim(room).await;
+            hand_out(&line, &counters, answer, batch.map(|batch| Claimed { batch, slots })).await;
+            return Some(claimer);
+        }
+        match claimer.exchange(&jobs, room).await {
+            Ok((settled, batch)) => {
+                answer_all(waiting, settled);
+                hand_out(&line, &counters, answer, Ok(Claimed { batch, slots })).await;
+            }
+            Err(error) => {
+                // Whether the claim was to blame, its next try will tell.
+                let _ = answer.send(Err(error.clone()));
+                failed(&line, jobs, waiting, error, true).await;
+            }
+        }
+        Some(claimer)
+    }
+}
+
+/// Gives a claim its answer, or the jobs back if it isn't waited for any more.
+async fn hand_out(
+    line: &Line,
+    counters: &Counters,
+    answer: oneshot::Sender<Result<Claimed, CallError>>,
+    claimed: Result<Claimed, CallError>,
+) {
+    let Err(Ok(unwanted)) = answer.send(claimed) else { return };
+    let Batch { jobs, dropped, .. } = unwanted.batch;
+    counters.claimed(jobs.len(), dropped);
+    release(line, counters, jobs.iter().map(|job| job.lease)).await;
+}
+
+/// Passes an error on to all, or, if the server has refused the call, finds out by which of its jobs.
+async fn failed(line: &Line, jobs: Vec<Done>, waiting: Vec<Waiting>, mut error: CallError, with_claim: bool) {
+    let is_its_own = jobs.len() == 1 && !with_claim;
+    for (done, waiting) in jobs.into_iter().zip(waiting) {
+        let settled =
+            if error.is_transient() || is_its_own { Err(error.clone()) } else { line.store.complete(done).await };
+        // The server has gone away meanwhile: the others needn't find that out one after the other.
+        if let Err(later) = &settled
+            && later.is_transient()
+        {
+            error = later.clone();
+        }
+        waiting.answered(settled);
+    }
+}
+
+fn answer_all(waiting: Vec<Waiting>, settled: Vec<Settled>) {
+    for (waiting, settled) in waiting.into_iter().zip(settled) {
+        waiting.answered(Ok(settled));
+    }
+}
+
+impl Waiting {
+    fn answered(self, settled: Result<Settled, CallError>) {
         // Nobody waits for it if the run was dropped meanwhile.
-        let _ = answer.send(Ok(settled));
+        let _ = self.answer.send(Completed { settled, _leaving: self.leaving });
     }
 }

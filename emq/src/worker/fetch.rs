@@ -1,20 +1,32 @@
 //! Claiming: never more than there is room for, and nothing while the stack isn't ready.
 
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
-use futures_util::future::join_all;
-use tokio::time::{Instant, sleep_until, timeout};
+use futures_util::{
+    future::join_all,
+    stream::{FuturesUnordered, StreamExt as _},
+};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep_until, timeout},
+};
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use super::{
     Tasks,
     appetite::Appetite,
-    exchange::{Asking, Claimed},
+    exchange::{Asking, CALLS, Claimed},
     line::Line,
     order::Order,
     registry::Names,
-    slots::Slots,
+    slots::{Slot, Slots},
     stats::Counters,
 };
 use crate::{
@@ -50,13 +62,17 @@ pub(super) struct Fetcher {
 pub(super) struct Source {
     line: Arc<Line>,
     exchange: Asking,
+    /// How many claims are under way.
+    claims: usize,
+    /// There were more jobs than the last claim took.
+    has_more: bool,
     /// It isn't looked at before then: its last claim failed. Other queues go on.
     paused_until: Option<Instant>,
 }
 
 impl Source {
     pub(super) fn new(line: Arc<Line>, exchange: Asking) -> Self {
-        Self { line, exchange, paused_until: None }
+        Self { line, exchange, claims: 0, has_more: false, paused_until: None }
     }
 
     fn is_paused(&self) -> bool {
@@ -77,24 +93,67 @@ impl Source {
     }
 }
 
+/// A claim that is under way.
+struct Claim {
+    /// Which of the queues.
+    at: usize,
+    since: Instant,
+    answer: oneshot::Receiver<Result<Claimed, CallError>>,
+}
+
+/// The end of one: `None` if it was withdrawn.
+struct Claiming {
+    at: usize,
+    took: Duration,
+    claimed: Option<Result<Claimed, CallError>>,
+}
+
+impl Future for Claim {
+    type Output = Claiming;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let claimed = ready!(Pin::new(&mut self.answer).poll(cx)).ok();
+        Poll::Ready(Claiming { at: self.at, took: self.since.elapsed(), claimed })
+    }
+}
+
 impl Fetcher {
     pub(super) async fn run(mut self) {
         let stop = self.stop.clone();
         let freed = self.slots.freed();
+        let mut claims = FuturesUnordered::new();
         while !stop.is_cancelled() {
-            if self.slots.free() == 0 && !self.rides() {
-                stop.run_until_cancelled(freed.notified()).await;
-                continue;
+            if self.may_claim(claims.len()) {
+                if stop.run_until_cancelled(self.ready()).await.is_none() {
+                    break;
+                }
+                if let Some(at) = self.next_source(claims.len()) {
+                    claims.push(self.claim(at));
+                    continue;
+                }
+                if claims.is_empty() {
+                    self.sleep().await;
+                    continue;
+                }
             }
-            if stop.run_until_cancelled(self.ready()).await.is_none() {
-                break;
-            }
-            match self.next_source() {
-                Some(at) => self.claim(at).await,
-                None => self.sleep().await,
+            tokio::select! {
+                Some(claiming) = claims.next() => self.claimed(claiming).await,
+                () = freed.notified() => self.look(),
+                () = stop.cancelled() => {}
             }
         }
+        self.finish(claims).await;
         self.leave().await;
+    }
+
+    /// Whether there may be another claim beside so many.
+    fn may_claim(&self, claims: usize) -> bool {
+        match claims {
+            0 => self.slots.free() > 0 || self.rides(),
+            // Only when it will bring jobs, and the stack will take them.
+            CALLS.. => false,
+            _ => self.rides() && self.appetite.is_whole() && self.sources[0].has_more,
+        }
     }
 
     /// Whether a claim may be asked for before there is room, to go along with the next completion. Not of one queue among
@@ -112,17 +171,18 @@ impl Fetcher {
     }
 
     /// The next queue in order that may have work and has room.
-    fn next_source(&self) -> Option<usize> {
+    fn next_source(&self, claims: usize) -> Option<usize> {
         self.order.next(|at| {
             let source = &self.sources[at];
-            source.line.is_hot() && (source.line.room() > 0 || self.rides()) && !source.is_paused()
+            let may_have_work = source.line.is_hot() || claims > 0;
+            may_have_work && (source.line.room(0) > 0 || self.rides()) && !source.is_paused()
         })
     }
 
     /// Waits until a slot comes free, a queue may have work, or a pause is over.
     async fn sleep(&self) {
         let has_room = self.slots.free() > 0;
-        let resting = |source: &&Source| has_room && source.line.room() > 0 && !source.is_paused();
+        let resting = |source: &&Source| has_room && source.line.room(0) > 0 && !source.is_paused();
         self.sources.iter().filter(resting).for_each(|source| source.line.park());
         let pause_over =
             self.sources.iter().filter(|source| source.is_paused()).filter_map(|source| source.paused_until);
@@ -140,49 +200,64 @@ impl Fetcher {
         self.sources.iter().for_each(|source| source.line.unpark());
     }
 
-    async fn claim(&mut self, at: usize) {
-        let (freed, rides) = (self.slots.freed(), self.rides());
+    fn claim(&mut self, at: usize) -> Claim {
         let source = &mut self.sources[at];
         source.line.cool();
-        let asked = Instant::now();
-        let mut answer = source.exchange.claim(self.appetite.jobs(), rides);
-        let claimed = loop {
-            tokio::select! {
-                claimed = &mut answer => break claimed,
-                () = freed.notified() => source.exchange.look(),
-                () = self.stop.cancelled() => {
-                    source.exchange.withdraw();
-                    // What it takes all the same is given back.
-                    if let Ok(claimed) = timeout(LAST_CLAIM, &mut answer).await {
-                        break claimed;
-                    }
-                    answer.close();
-                    // In this very moment; what comes later, the exchange gives back.
-                    match answer.try_recv() {
-                        Ok(claimed) => break Ok(claimed),
-                        Err(_) => return,
-                    }
-                }
-            }
-        };
+        source.claims += 1;
+        Claim { at, since: Instant::now(), answer: source.exchange.claim(self.appetite.jobs()) }
+    }
+
+    /// Has those looked at again who waited for room.
+    fn look(&self) {
+        self.sources.iter().filter(|source| source.claims > 0).for_each(|source| source.exchange.look());
+    }
+
+    async fn claimed(&mut self, Claiming { at, took, claimed }: Claiming) {
+        let rides = self.rides();
+        let source = &mut self.sources[at];
+        source.claims -= 1;
+        source.has_more = matches!(&claimed, Some(Ok(claimed)) if claimed.batch.more);
         match claimed {
-            Ok(Ok(claimed)) => {
+            Some(Ok(claimed)) => {
                 source.paused_until = None;
                 self.order.took(at, claimed.batch.jobs.len());
                 self.dispatch(at, claimed).await;
+                // There is room for others where no job has come.
+                self.look();
             }
-            Ok(Err(error)) => {
-                let waited = if rides { Duration::ZERO } else { asked.elapsed() };
-                source.failed(&error, waited);
+            Some(Err(error)) => {
+                source.failed(&error, if rides { Duration::ZERO } else { took });
                 self.order.took(at, 0);
             }
-            Err(_withdrawn) => {}
+            None => {}
+        }
+    }
+
+    /// Takes back what was asked for, and gives back what comes all the same.
+    async fn finish(&mut self, mut claims: FuturesUnordered<Claim>) {
+        for source in self.sources.iter().filter(|source| source.claims > 0) {
+            source.exchange.withdraw();
+        }
+        let last = async {
+            while let Some(claiming) = claims.next().await {
+                self.claimed(claiming).await;
+            }
+        };
+        if timeout(LAST_CLAIM, last).await.is_ok() {
+            return;
+        }
+        for Claim { at, since, mut answer } in claims {
+            answer.close();
+            // In this very moment; what comes later, the exchange gives back.
+            if let Ok(claimed) = answer.try_recv() {
+                self.claimed(Claiming { at, took: since.elapsed(), claimed: Some(claimed) }).await;
+            }
         }
     }
 
     async fn dispatch(&mut self, at: usize, claimed: Claimed) {
         let line = Arc::clone(&self.sources[at].line);
-        let Claimed { batch, room } = claimed;
+        let Claimed { batch, mut slots } = claimed;
         self.counters.claimed(batch.jobs.len(), batch.dropped);
         if batch.dropped > 0 {
             tracing::warn!(queue = %line.store.name(), ids = batch.dropped, "dropped ids that have no job");
@@ -201,23 +276,23 @@ impl Fetcher {
         let mut jobs = jobs.into_iter();
         for n in 0..taken {
             // A claim whose answer was lost is answered with what it took then, and there may be less room now.
-            let has_room = n < room && !self.stop.is_cancelled();
-            // For the first one the stack was made ready before the claim.
-            if !has_room || (n > 0 && !self.is_ready_at_once().await) {
+            let has_room = !slots.is_empty() && !self.stop.is_cancelled();
+            // It was made ready before the claim, but maybe for the first job of another one.
+            if !has_room || !self.is_ready_at_once().await {
                 if has_room {
                     self.appetite.was_refused_after(n);
                 }
                 self.give_back(&line, jobs.collect());
                 return;
             }
-            if let Some(job) = jobs.next() {
-                self.start(&line, job);
+            if let (Some(job), Some(slot)) = (jobs.next(), slots.take()) {
+                self.start(&line, job, slot);
             }
         }
         self.appetite.was_sated_by(taken);
     }
 
-    fn start(&mut self, line: &Arc<Line>, mut job: store::Claimed) {
+    fn start(&mut self, line: &Line, mut job: store::Claimed, slot: Slot) {
         let queue = line.store.name();
         if job.name.is_none() {
             job.name = self.registry.unnamed(queue).map(str::to_owned);
@@ -225,7 +300,6 @@ impl Fetcher {
         let options = self.registry.options(job.name.as_deref().unwrap_or_default());
         let reporter = Reporter::Server(line.store.clone());
         let run = self.stack.call(Delivery::new(queue, job, options).with_reporter(reporter));
-        let slot = self.slots.take(line);
         let counters = Arc::clone(&self.counters);
         self.runs.spawn(async move {
             let Ok(ended) = run.await;
@@ -261,18 +335,19 @@ fn has_lease(job: &store::Claimed) -> bool {
 /// Gives back what a claim took whose answer hasn't come, and says goodbye.
 async fn leave(source: Source, counters: &Counters) {
     let Source { line, exchange, .. } = source;
-    let Some(mut claimer) = exchange.leave().await else { return };
-    if claimer.is_owed() {
-        match claimer.claim(1).await {
-            Ok(batch) => {
-                counters.claimed(batch.jobs.len(), batch.dropped);
-                release(&line, counters, batch.jobs.iter().map(|job| job.lease)).await;
+    for mut claimer in exchange.leave().await {
+        if claimer.is_owed() {
+            match claimer.claim(1).await {
+                Ok(batch) => {
+                    counters.claimed(batch.jobs.len(), batch.dropped);
+                    release(&line, counters, batch.jobs.iter().map(|job| job.lease)).await;
+                }
+                Err(error) => tracing::debug!(%error, "what the last claim took comes back when its leases run out"),
             }
-            Err(error) => tracing::debug!(%error, "what the last claim took comes back when its leases run out"),
         }
-    }
-    if let Err(error) = claimer.leave().await {
-        tracing::debug!(%error, "the server wasn't told that the worker left; it forgets by itself");
+        if let Err(error) = claimer.leave().await {
+            tracing::debug!(%error, "the server wasn't told that the worker left; it forgets by itself");
+        }
     }
 }
 

@@ -56,9 +56,9 @@ impl Line {
         Claimer::new(self.store.clone(), worker).lease(lease)
     }
 
-    /// How many more jobs of this queue may be in hand.
-    pub(super) fn room(&self) -> usize {
-        self.shares.room(self.share)
+    /// How many more jobs of this queue may be in hand if so many of them leave.
+    pub(super) fn room(&self, leave: usize) -> usize {
+        self.shares.room(self.share, leave)
     }
 
     /// A job of this queue is in hand.

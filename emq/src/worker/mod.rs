@@ -21,10 +21,7 @@ mod wait;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep},
-};
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
@@ -51,11 +48,8 @@ use crate::{
     client::Client,
     clock::later,
     layer::{LeaseKeeper, stack},
-    store::{ConnectError, Waiter},
+    store::{ConnectError, Waiter, patiently},
 };
-
-/// The pause between two tries to connect at the start.
-const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs jobs.
 ///
@@ -196,16 +190,18 @@ impl Worker {
     /// Makes the connections and starts the tasks.
     async fn start(self) -> Result<Running, ConnectError> {
         let Self { plan, client, counters, stop } = self;
-        let keeper = patiently(&client, || LeaseKeeper::start(&client)).await?;
+        // The client was connected before.
+        let deadline = later(Instant::now(), client.settings().retry_for);
+        let keeper = patiently(deadline, || LeaseKeeper::start(&client)).await?;
         counters.count_stuck(keeper.stuck());
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
         let shares = plan.queues.iter().map(|queue| (queue.limit, queue.reserved));
         let shares = Arc::new(Shares::new(plan.concurrency, shares));
-        let partitions = patiently(&client, || partitions::find(&client, &plan.queues)).await?;
+        let partitions = patiently(deadline, || partitions::find(&client, &plan.queues)).await?;
         let counts: Vec<usize> = (0..plan.queues.len())
             .map(|queue| partitions.iter().filter(|partition| partition.queue == queue).count())
             .collect();
-        let watches = watches(&client, &partitions, &shares, &slots).await?;
+        let watches = watches(&client, deadline, &partitions, &shares, &slots).await?;
 
         // Every task ends when `abandon` is cancelled, so that none outlives a run that is dropped.
         let abandon = CancellationToken::new();
@@ -232,8 +228,9 @@ impl Worker {
             let is_first = plan.queues.iter().any(|queue| queue.name == *line.store.name());
             let recurrences = is_first.then(|| Recurrences::new(client.clone(), declared));
             tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, recurrences, stop.clone()), &broken);
-            let claimer = line.claimer(&plan.name, plan.lease);
-            let (exchange, asking) = Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimer);
+            let claimers = std::array::from_fn(|_| line.claimer(&plan.name, plan.lease));
+            let (exchange, asking) =
+                Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimers, partitions.len() == 1);
             runs.spawn_vital(exchange.run(), &broken);
             exchanges.insert(line.store.name().clone(), (line.store.clone(), asking.clone()));
             sources.push(Source::new(line, asking));
@@ -281,6 +278,7 @@ impl Worker {
 /// command can't name keys of two slots.
 async fn watches(
     client: &Client,
+    deadline: Instant,
     partitions: &[Partition],
     shares: &Arc<Shares>,
     slots: &Slots,
@@ -296,36 +294,10 @@ async fn watches(
         };
         let lines = partitions.iter().map(line).collect();
         let stores: Vec<_> = partitions.iter().map(|partition| &partition.store).collect();
-        let waiter = Arc::new(patiently(client, || Waiter::open(settings.clone(), &stores)).await?);
+        let waiter = Arc::new(patiently(deadline, || Waiter::open(settings.clone(), &stores)).await?);
         watches.push(Watch { lines, parking, waiter });
     }
     Ok(watches)
-}
-
-/// Connects, and again for as long as a call would be repeated: the client was connected before, so a server that can't
-/// be reached is only away.
-async fn patiently<T, F>(client: &Client, connect: impl Fn() -> F) -> Result<T, ConnectError>
-where
-    F: Future<Output = Result<T, ConnectError>>,
-{
-    let deadline = later(Instant::now(), client.settings().retry_for);
-    loop {
-        match connect().await {
-            Err(error) if is_away(&error) && Instant::now() < deadline => {
-                tracing::debug!(%error, "connecting again");
-                sleep(CONNECT_PAUSE).await;
-            }
-            connected => return connected,
-        }
-    }
-}
-
-fn is_away(error: &ConnectError) -> bool {
-    match error {
-        ConnectError::Unreachable { .. } | ConnectError::Full { .. } => true,
-        ConnectError::Call(error) => error.is_transient(),
-        _ => false,
-    }
 }
 
 /// Tasks that end when the run is abandoned.

@@ -27,14 +27,14 @@ impl Shares {
         Self { slots, queues: queues.map(share).collect() }
     }
 
-    /// How many more jobs of a queue may be in hand, when the others have what they have and may get what is reserved for
-    /// them.
-    pub(super) fn room(&self, queue: usize) -> usize {
+    /// How many more jobs of a queue may be in hand if so many of them leave, when the others have what they have and may
+    /// get what is reserved for them.
+    pub(super) fn room(&self, queue: usize, leave: usize) -> usize {
         let in_hand = |share: &Share| share.in_hand.load(Ordering::Relaxed);
         let others = self.queues.iter().enumerate().filter(|(at, _)| *at != queue);
         let taken: usize = others.map(|(_, share)| in_hand(share).max(share.reserved)).sum();
         let own = &self.queues[queue];
-        own.limit.min(self.slots.saturating_sub(taken)).saturating_sub(in_hand(own))
+        (own.limit.min(self.slots.saturating_sub(taken)).saturating_add(leave)).saturating_sub(in_hand(own))
     }
 
     pub(super) fn took(&self, queue: usize) {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn rooms(shares: &Shares) -> Vec<usize> {
-        (0..shares.queues.len()).map(|queue| shares.room(queue)).collect()
+        (0..shares.queues.len()).map(|queue| shares.room(queue, 0)).collect()
     }
 
     #[test]
@@ -62,6 +62,7 @@ mod tests {
         assert_eq!(rooms(&shares), [1, 1]);
         shares.took(1);
         assert_eq!(rooms(&shares), [0, 0]);
+        assert_eq!((shares.room(0, 2), shares.room(1, 2)), (2, 2), "in the places of those that leave");
         shares.let_go(0);
         assert_eq!(rooms(&shares), [1, 1]);
     }

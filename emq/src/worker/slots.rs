@@ -1,52 +1,115 @@
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tokio::sync::Notify;
 
 use super::{line::Line, stats::Counters};
 
-/// How many jobs a worker may have in hand, and how many it has.
+/// The places that a worker has for jobs.
 #[derive(Clone, Debug)]
-pub(super) struct Slots {
+pub(super) struct Slots(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     limit: usize,
+    /// By jobs in hand, and by those that are being claimed.
+    taken: AtomicUsize,
+    /// Of those, by jobs that have run and are being completed: others are claimed in their places already.
+    leaving: AtomicUsize,
     counters: Arc<Counters>,
     freed: Arc<Notify>,
 }
 
 impl Slots {
     pub(super) fn new(limit: usize, counters: Arc<Counters>) -> Self {
-        Self { limit, counters, freed: Arc::default() }
+        let (taken, leaving) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self(Arc::new(Inner { limit, taken, leaving, counters, freed: Arc::default() }))
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.0.limit
     }
 
     /// Told when there is something new to look at: a slot came free, or a queue may have work. It remembers one such
     /// event, and only the fetcher waits for it, so none is missed.
     pub(super) fn freed(&self) -> Arc<Notify> {
-        Arc::clone(&self.freed)
+        Arc::clone(&self.0.freed)
     }
 
     pub(super) fn free(&self) -> usize {
-        self.limit.saturating_sub(self.counters.in_hand())
+        self.0.limit.saturating_sub(self.0.taken.load(Ordering::Relaxed))
     }
 
-    /// Takes a slot for a job of this line.
-    pub(super) fn take(&self, line: &Arc<Line>) -> Slot {
-        self.counters.took();
-        line.took();
-        Slot { counters: Arc::clone(&self.counters), line: Arc::clone(line), freed: Arc::clone(&self.freed) }
+    /// How many jobs of this line may be claimed if so many in hand leave, besides those that are leaving.
+    pub(super) fn room(&self, line: &Line, leave: usize) -> usize {
+        let leave = leave + self.0.leaving.load(Ordering::Relaxed);
+        let free = (self.0.limit + leave).saturating_sub(self.0.taken.load(Ordering::Relaxed));
+        free.min(line.room(leave))
+    }
+
+    /// Keeps places for jobs of this line that are about to be claimed.
+    pub(super) fn promise(&self, line: &Arc<Line>, count: usize) -> Promised {
+        self.0.taken.fetch_add(count, Ordering::Relaxed);
+        let slot = || {
+            line.took();
+            Slot { slots: self.clone(), line: Arc::clone(line), has_job: false }
+        };
+        Promised(std::iter::repeat_with(slot).take(count).collect())
+    }
+
+    /// A job in hand has run and is being completed, for as long as what this answers isn't dropped.
+    pub(super) fn leave(&self) -> Leaving {
+        self.0.leaving.fetch_add(1, Ordering::Relaxed);
+        Leaving(self.clone())
     }
 }
 
-/// A job in hand.
+/// Slots for jobs that are being claimed. Those that aren't needed come free when it is dropped.
+#[derive(Debug)]
+pub(super) struct Promised(Vec<Slot>);
+
+impl Promised {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A slot for a job that has come, if there is one.
+    pub(super) fn take(&mut self) -> Option<Slot> {
+        let mut slot = self.0.pop()?;
+        slot.has_job = true;
+        slot.slots.0.counters.took();
+        Some(slot)
+    }
+}
+
+/// A place for a job, and mostly a job in it.
 #[derive(Debug)]
 pub(super) struct Slot {
-    counters: Arc<Counters>,
+    slots: Slots,
     line: Arc<Line>,
-    freed: Arc<Notify>,
+    has_job: bool,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
+        let Inner { taken, counters, freed, .. } = &*self.slots.0;
         self.line.let_go();
-        self.counters.let_go();
-        self.freed.notify_one();
+        taken.fetch_sub(1, Ordering::Relaxed);
+        if self.has_job {
+            counters.let_go();
+            freed.notify_one();
+        }
+    }
+}
+
+/// A job in hand that is being completed.
+#[derive(Debug)]
+pub(super) struct Leaving(Slots);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.0.leaving.fetch_sub(1, Ordering::Relaxed);
     }
 }
