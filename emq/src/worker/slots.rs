@@ -45,7 +45,7 @@ impl Slots {
     /// How many jobs of this line may be claimed if so many in hand leave, besides those that are leaving.
     pub(super) fn room(&self, line: &Line, leave: usize) -> usize {
         let leave = leave + self.0.leaving.load(Ordering::Relaxed);
-        let free = (self.0.limit + leave).saturating_sub(self.0.taken.load(Ordering::Relaxed));
+        let free = self.0.limit.saturating_add(leave).saturating_sub(self.0.taken.load(Ordering::Relaxed));
         free.min(line.room(leave))
     }
 

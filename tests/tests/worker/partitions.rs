@@ -242,7 +242,7 @@ async fn a_job_is_cancelled_removed_and_revived_in_the_partition_that_has_it() {
     assert!(letters.is_sorted_by(|one, other| one.score <= other.score), "as in one queue");
     assert_eq!(
         letters.iter().map(|letter| letter.id).collect::<BTreeSet<_>>(),
-        failed.iter().map(|ticket| ticket.id()).collect()
+        failed.iter().map(emq::Ticket::id).collect()
     );
     let (page, rest) = (queue.list(In::Dead, 0, 15).await.unwrap(), queue.list(In::Dead, 15, 15).await.unwrap());
     assert_eq!([page, rest].concat(), letters, "page by page");
