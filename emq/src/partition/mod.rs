@@ -48,7 +48,7 @@ use crate::{
 /// # #[derive(serde::Serialize, serde::Deserialize)] struct SendEmailJob { to: String }
 /// # impl emq::Job for SendEmailJob {
 /// #     const NAME: &'static str = "send_email";
-/// #     const OPTIONS: emq::JobOptions = emq::JobOptions { queue: "mail", ..emq::JobOptions::DEFAULT };
+/// #     const OPTIONS: emq::JobOptions = emq::JobOptions::new().queue("mail");
 /// # }
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use emq::Client;
