@@ -1,6 +1,8 @@
 //! What becomes of jobs, as it happens.
 
-use futures_util::{Stream, stream};
+use std::collections::VecDeque;
+
+use futures_util::{FutureExt as _, Stream, future::select_all, stream};
 use serde::Deserialize;
 
 use super::Queue;
@@ -182,7 +184,8 @@ impl Event {
 /// ```
 #[derive(Debug)]
 pub struct Events {
-    listening: Listening,
+    /// Those of the queue, or of each of its partitions, which take turns.
+    listening: VecDeque<Listening>,
 }
 
 impl Events {
@@ -200,10 +203,41 @@ impl Events {
     /// # }
     /// ```
     pub async fn next(&mut self) -> Option<Event> {
-        Some(match self.listening.next().await? {
+        Some(match self.notice().await? {
             Notice::Message(text) => Event::read(&text),
             Notice::Gap => Event::Gap,
         })
+    }
+
+    async fn notice(&mut self) -> Option<Notice> {
+        if let [one] = self.listening.make_contiguous() {
+            return one.next().await;
+        }
+        for _ in 0..self.listening.len() {
+            let notice = self.listening.front_mut()?.next().now_or_never();
+            match notice {
+                Some(None) => drop(self.listening.pop_front()),
+                Some(notice) => {
+                    self.listening.rotate_left(1);
+                    return notice;
+                }
+                None => self.listening.rotate_left(1),
+            }
+        }
+        while !self.listening.is_empty() {
+            let (notice, at, others) = select_all(self.listening.iter_mut().map(|one| Box::pin(one.next()))).await;
+            drop(others);
+            if notice.is_some() {
+                return notice;
+            }
+            self.listening.remove(at);
+        }
+        None
+    }
+
+    /// What comes from all of them.
+    pub(crate) fn merged(events: Vec<Self>) -> Self {
+        Self { listening: events.into_iter().flat_map(|events| events.listening).collect() }
     }
 
     /// The same as a stream.
@@ -236,7 +270,7 @@ impl Queue {
     /// ```
     pub async fn events(&self) -> Result<Events, CallError> {
         let (_, listening) = self.client.listen(self.store.events_channel()).await?;
-        Ok(Events { listening })
+        Ok(Events { listening: VecDeque::from([listening]) })
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Queue;
 use crate::{
     job::LaneName,
+    partition::Partitioned,
     store::{CallError, MAX_BATCH, Place, Store},
 };
 
@@ -29,7 +30,12 @@ use crate::{
 #[must_use = "nothing is deleted until `next` or `all` is awaited"]
 pub struct Purge {
     queue: Queue,
+    /// What is deleted of each queue, and what of this one is still to be.
+    whole: What,
     what: What,
+    /// The other partitions: whose they are, until it is known which there are.
+    partitioned: Option<Partitioned>,
+    others: Vec<Queue>,
     older_than: Duration,
     force: bool,
     offset: u64,
@@ -103,13 +109,39 @@ impl Purge {
     fn new(queue: &Queue, what: What) -> Self {
         Self {
             queue: queue.clone(),
+            whole: what,
             what,
+            partitioned: None,
+            others: Vec::new(),
             older_than: Duration::ZERO,
             force: false,
             offset: 0,
             lanes: Vec::new(),
             total: 0,
         }
+    }
+
+    /// The same in all partitions.
+    pub(crate) fn of_all(mut self, partitioned: Partitioned) -> Self {
+        self.partitioned = Some(partitioned);
+        self
+    }
+
+    /// Finds the partitions: the first is the last in line, for it knows of the others.
+    async fn resolve(&mut self, partitioned: &Partitioned) -> Result<(), PurgeError> {
+        let mut queues = partitioned.partitions().await?;
+        if self.whole == What::Everything && !self.force {
+            for queue in &queues {
+                if queue.counts().await?.active > 0 {
+                    return Err(PurgeError::Active);
+                }
+            }
+        }
+        if let Some(queue) = queues.pop() {
+            self.queue = queue;
+            self.others = queues;
+        }
+        Ok(())
     }
 
     /// Only such as are at least so old: of dead letters since their death, of others since their ids were minted. It is for
@@ -158,6 +190,10 @@ impl Purge {
     /// # Ok(()) }
     /// ```
     pub async fn next(&mut self) -> Result<Option<Purged>, PurgeError> {
+        if let Some(partitioned) = self.partitioned.clone() {
+            self.resolve(&partitioned).await?;
+            self.partitioned = None;
+        }
         let store = self.queue.store();
         let removed = match self.what {
             What::Nothing => return Ok(None),
@@ -190,6 +226,13 @@ impl Purge {
             }
         };
         self.total += removed;
+        if self.what == What::Nothing
+            && let Some(next) = self.others.pop()
+        {
+            self.queue = next;
+            self.what = self.whole;
+            self.offset = 0;
+        }
         Ok((removed > 0 || self.what != What::Nothing).then_some(Purged { removed, total: self.total }))
     }
 

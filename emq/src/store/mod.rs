@@ -30,6 +30,7 @@ mod log;
 mod logs;
 mod node;
 mod obliterate;
+mod partitions;
 mod pause;
 mod progress;
 mod promote;
@@ -73,6 +74,7 @@ pub(crate) use self::{
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
     fire::{Fired, Run, Turn},
+    keys::{SLOTS, slot_of},
     node::{NODE_TTL, Node},
     recurring::{Definition, Record, Template},
     subscriber::{Listening, Notice, Subscriber},

@@ -20,6 +20,7 @@ mod list;
 mod list_lanes;
 mod log;
 mod obliterate;
+mod partitions;
 mod pause;
 mod progress;
 mod promote;

@@ -145,6 +145,30 @@ async fn queues_with_weights_share_a_worker_in_proportion() {
 }
 
 #[tokio::test]
+async fn a_queue_that_had_no_work_isnt_starved_by_the_backlog_of_another() {
+    let place = Place::shared("backlog").await;
+    let other = place.another("now-and-then");
+    let (tell, mut told) = telling();
+    let does = Does::new(move |n, _| {
+        tell.tell(n);
+        async {
+            tokio::time::sleep(ms(5)).await;
+            Ok::<_, JobError>(Completion::empty())
+        }
+    });
+    place.enqueue(4_000).await;
+    let worker = start(place.worker(does).queue(other.name()).concurrency(2));
+    for n in [10_000, 10_001] {
+        // It has found the other queue empty by then.
+        place.completed(place.queue.counts().await.unwrap().completed + 20).await;
+        other.errand(n).await.unwrap();
+        while told.next().await != n {}
+    }
+    assert!(place.queue.counts().await.unwrap().pending > 1_000, "before the backlog is worked off");
+    worker.stop().await;
+}
+
+#[tokio::test]
 async fn slots_that_are_reserved_for_a_queue_are_free_when_its_job_comes() {
     let place = Place::shared("slow").await;
     let other = place.another("urgent");

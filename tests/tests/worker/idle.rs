@@ -201,19 +201,19 @@ async fn a_worker_that_is_busy_leaves_the_marker_to_one_that_isnt() {
 }
 
 #[tokio::test]
-async fn a_worker_that_fell_busy_in_one_queue_hands_on_what_it_waited_for_in_another() {
+async fn a_worker_that_fell_busy_in_one_queue_leaves_what_comes_into_another_to_others() {
     let server = Server::start().await;
     let (place, other) = (Place::on(&server, "one").await, Place::on(&server, "two").await);
     let (busy_tells, mut busy) = telling();
     let (idle_tells, mut idle) = telling();
     let first = place.worker(crate::errand::hangs(&busy_tells)).queue(other.name()).concurrency(1);
     let first = start(first.beat(ms(60_000)).grace(ms(0)));
-    place.waited_for(2).await;
-    // From now on it waits for the other queue in vain.
+    place.waited_for(1).await;
+    // From now on it has no room for the other queue.
     place.errand(0).await.unwrap();
     busy.next().await;
     let second = start(other.worker(crate::errand::tells(&idle_tells)).beat(ms(60_000)));
-    place.waited_for(2).await;
+    place.waited_for(1).await;
     let before = Instant::now();
     other.errand(7).await.unwrap();
     assert_eq!(idle.next().await, 7);

@@ -15,6 +15,7 @@ mod hostile;
 mod idle;
 mod leases;
 mod panics;
+mod partitions;
 mod patience;
 mod poison;
 mod recurring;

@@ -15,7 +15,7 @@ const COMPOSED: [&str; 2] = ["beat", "exchange"];
 const READERS: [&str; 8] = ["counts", "get", "lane", "limits", "list", "list_lanes", "logs", "state"];
 
 /// Scripts that change what a queue or a lane may do, and move no job.
-const SETTERS: [&str; 3] = ["pause", "resume", "tune"];
+const SETTERS: [&str; 4] = ["partitions", "pause", "resume", "tune"];
 
 /// The code of each script and snippet, under its name.
 fn codes() -> Vec<(String, String)> {
