@@ -78,7 +78,7 @@ async fn whatever_else_comes_too_late_is_refused_as_well() {
 }
 
 #[tokio::test]
-async fn what_a_run_tells_of_itself_too_late_is_refused_and_what_the_new_holder_told_is_kept() {
+async fn what_a_run_tells_of_itself_too_late_is_refused_and_changes_nothing() {
     let office = Office::open("tells").await;
     let mut worker = office.worker().await;
     let id = office.enqueue(Chore::Reports).await;
