@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::Notify,
-    task::yield_now,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -98,9 +97,8 @@ impl Watch {
             if !parked.is_empty() {
                 return parked;
             }
+            // No `yield_now` after it, to see all that it leaves: on a thread that a job then blocks, that would never end.
             self.parking.notified().await;
-            // It leaves one after the other: this is to see them all.
-            yield_now().await;
         }
     }
 
@@ -108,7 +106,6 @@ impl Watch {
     async fn parked_besides(&self, waited: &[usize]) {
         loop {
             self.parking.notified().await;
-            yield_now().await;
             let mut others = (0..self.lines.len()).filter(|at| !waited.contains(at));
             if others.any(|at| self.lines[at].is_parked()) {
                 return;
