@@ -17,7 +17,7 @@
 -- how many kinds there is something that time may do something to. For a transition that raised there is an empty list:
 -- called by itself, it says why.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/reap, lib/promote
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/ending, lib/reap, lib/promote
 
 local rows, active, schedule, pending, dead, marker, failed, events, recurring, root = unpack(KEYS)
 local max_stalled, limit = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -14,7 +14,7 @@
 -- Answers 1 if more have lost their lease, else 0; how many ids without a row were dropped; the ids that wait again;
 -- the ids that are dead; the ids that are gone, since somebody had cancelled them.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/reap
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/ending, lib/reap
 
 local rows, active, pending, dead, marker, failed, events, root = unpack(KEYS)
 local max_stalled, limit = tonumber(ARGV[1]), tonumber(ARGV[2])

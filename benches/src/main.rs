@@ -1,7 +1,7 @@
 //! Measures emq, beside what its server could do with the bare commands, and beside other job queues.
 //!
 //! ```text
-//! script/bench                       # all but `rss`, `peers` and `chart`
+//! script/bench                       # all but `partitions`, `rss`, `peers` and `chart`
 //! script/bench process enqueue       # these two
 //! script/bench process --quick       # whether it works at all; the figures mean nothing
 //! script/bench scale --deep          # also with ten million jobs
@@ -13,7 +13,7 @@
 //! stderr. `others` says how many cores other programs took meanwhile: a run with more than a few hundredths there is
 //! worth little.
 //!
-//! Where to look: `lab.rs` starts a server and `meter.rs` reads what a run cost it; `trial.rs` runs trials in turn and
+//! Where to look: `lab.rs` starts a server, `nodes.rs` a Cluster, and `meter.rs` reads what a run cost it; `trial.rs` runs trials in turn and
 //! prints them; a file per program; `pipe.rs` is the raw socket of `limit`, with its scripts in `limit/`; `number.rs`,
 //! `table.rs` and `chart.rs` have no I/O. The other queues are in `peers/`, a workspace of its own.
 
@@ -26,8 +26,10 @@ mod latency;
 mod limit;
 mod live;
 mod meter;
+mod nodes;
 mod number;
 mod page;
+mod partitions;
 mod peers;
 mod pipe;
 mod process;
@@ -74,6 +76,7 @@ async fn run(settings: &Settings) -> Result<(), BoxError> {
             Program::Latency => latency::run(settings).await?,
             Program::Scale => scale::run(settings).await?,
             Program::Idle => idle::run(settings).await?,
+            Program::Partitions => partitions::run(settings).await?,
             Program::Rss => rss::run(settings).await?,
             Program::Peers => peers::run(settings).await?,
             Program::Chart => chart::run(settings).await?,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use emq::BoxError;
 
-pub(crate) const USAGE: &str = "usage: bench [limit|enqueue|process|profile|latency|scale|idle|rss|peers|chart|all]… \
+pub(crate) const USAGE: &str = "usage: bench [limit|enqueue|process|profile|latency|scale|idle|partitions|rss|peers|chart|all]… \
      [--quick] [--deep] [--rounds N] [--config \"NAME VALUE\"]…";
 
 /// One program that measures.
@@ -17,13 +17,14 @@ pub(crate) enum Program {
     Latency,
     Scale,
     Idle,
+    Partitions,
     Rss,
     Peers,
     Chart,
 }
 
 impl Program {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Limit,
         Self::Enqueue,
         Self::Process,
@@ -31,6 +32,7 @@ impl Program {
         Self::Latency,
         Self::Scale,
         Self::Idle,
+        Self::Partitions,
         Self::Rss,
         Self::Peers,
         Self::Chart,
@@ -49,6 +51,7 @@ impl Program {
             Self::Latency => "latency",
             Self::Scale => "scale",
             Self::Idle => "idle",
+            Self::Partitions => "partitions",
             Self::Rss => "rss",
             Self::Peers => "peers",
             Self::Chart => "chart",

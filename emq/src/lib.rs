@@ -12,6 +12,7 @@ pub mod fuzz;
 mod client;
 mod clock;
 mod job;
+mod partition;
 mod queue;
 mod recurring;
 mod store;
@@ -26,6 +27,7 @@ pub use job::{
     Backoff, BoxError, Completion, DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_RETENTION, Handler, IdError,
     IntoOutcome, Job, JobError, JobErrorKind, JobId, JobOptions, MAX_NAME_LEN, NameError, QueueName, Returns, Unique,
 };
+pub use partition::{LimitError, MAX_PARTITIONS, Partitioned};
 pub use queue::{
     Claimer, DEFAULT_LEASE, DEFAULT_MAX_STALLED, Event, Events, JobResult, Lane, Purge, PurgeError, Purged, Queue,
     ResultError, Update, UpdateError, WaitError,
@@ -36,8 +38,8 @@ pub use recurring::{
 };
 pub use store::{
     Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, LaneDrained,
-    LaneState, Lease, Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived,
-    Settled, Stored, Trimmed, Updated, Upserted,
+    LaneState, Lease, Limits, Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed,
+    Revived, Settled, Stored, Trimmed, Updated, Upserted,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,
@@ -95,6 +97,11 @@ pub struct Scheduling;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// And that of the document about partitions.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/scaling.md")]
+pub struct Scaling;
 
 /// And that of the document about fairness.
 #[cfg(doctest)]

@@ -22,7 +22,10 @@ local function promote(queue, limit)
     redis.call('HSET', queue.rows .. job.id, 'state', 'pending')
     to_waiting(queue.pending, queue.root, queue.marker, job.id, job.priority, job.lane)
   end
-  if #freed > 0 then redis.call('ZREM', queue.root .. 'held', unpack(freed)) end
+  if #freed > 0 then
+    redis.call('ZREM', queue.root .. 'held', unpack(freed))
+    redis.pcall('HDEL', queue.root .. 'gheld', unpack(freed))
+  end
   for _, lane in ipairs(freed) do offer(queue.root, queue.marker, lane) end
   look_after_parked(queue.root, time, limit)
 

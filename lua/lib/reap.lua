@@ -41,7 +41,7 @@ local function reap(queue, max_stalled, limit)
       cancelled[#cancelled + 1] = job.id
     elseif max_stalled and job.stalls >= max_stalled then
       redis.call('HSET', row, 'state', 'dead', 'stalled', job.stalls, 'last_error', 'stalled')
-      to_dead(queue.dead, queue.root, queue.failed, queue.events, job.id, job.key, time)
+      to_dead(queue.dead, queue.root, queue.failed, queue.events, job.id, job.key, time, 'stalled')
       buried[#buried + 1] = job.id
     else
       redis.call('HSET', row, 'state', 'pending', 'stalled', job.stalls, 'reaped', job.token)

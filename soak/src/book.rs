@@ -2,45 +2,102 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use emq::JobId;
 
-use crate::jobs::End;
+use crate::{
+    jobs::{End, QUEUE, SCRAP},
+    keys::Key,
+};
 
 /// A job that the server has accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// What it was asked to do.
     pub(crate) what: String,
-    /// What it is to come to, unless it is removed.
+    /// What it is to come to, unless it is taken away.
     pub(crate) end: End,
-    pub(crate) key: Option<String>,
+    pub(crate) lane: Option<&'static str>,
+    pub(crate) key: Option<Key>,
+    /// How long after it was minted it may begin.
+    pub(crate) not_before: Duration,
+    /// The mark of what its last run is to do.
+    pub(crate) mark: Option<u64>,
 }
 
-/// What the server has said of a removal.
+impl Entry {
+    /// Of a job without anything special.
+    pub(crate) fn new(what: String, end: End) -> Self {
+        Self { what, end, lane: None, key: None, not_before: Duration::ZERO, mark: None }
+    }
+
+    pub(crate) fn queue(&self) -> &'static str {
+        if self.end == End::Any { SCRAP } else { QUEUE }
+    }
+}
+
+/// What an operator has done to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Removal {
-    Certain,
-    /// It gave no answer, and the job was gone when it was asked again: it was removed, or it had just been completed.
-    Possible,
+pub(crate) enum Taken {
+    Removed,
+    /// The server gave no answer, and the job was gone when it was asked again: it was removed, or it had just been
+    /// completed.
+    PerhapsRemoved,
+    Cancelled,
+}
+
+/// A time in which nothing was to start, in ms.
+#[derive(Clone, Debug)]
+pub(crate) struct Paused {
+    pub(crate) queue: &'static str,
+    /// Of the whole queue, if there is none.
+    pub(crate) lane: Option<&'static str>,
+    /// When the pause had been acknowledged, and when the resume was asked for.
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    /// What was active meanwhile, and not at its beginning.
+    pub(crate) started: Vec<JobId>,
+}
+
+impl fmt::Display for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lane {
+            Some(lane) => write!(f, "{}/{lane}", self.queue),
+            None => write!(f, "{}", self.queue),
+        }
+    }
 }
 
 /// The book of all producers.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     jobs: Mutex<HashMap<JobId, Entry>>,
-    removals: Mutex<HashMap<JobId, Removal>>,
-    duplicates: Mutex<Vec<(String, JobId)>>,
+    taken: Mutex<HashMap<JobId, Taken>>,
+    last_tokens: Mutex<HashMap<JobId, u64>>,
+    holders: Mutex<Vec<(Key, JobId)>>,
+    pauses: Mutex<Vec<Paused>>,
     violations: Mutex<Vec<(Option<JobId>, String)>>,
+    /// How many jobs were duplicates of another with their key, did their work in its place, or waited behind it.
+    pub(crate) duplicates: AtomicU64,
+    pub(crate) replaced: AtomicU64,
+    pub(crate) parked: AtomicU64,
     /// How many dead letters were revived.
     pub(crate) revived: AtomicU64,
     /// How many more may have been revived: the server gave no answer.
     pub(crate) perhaps_revived: AtomicU64,
+    /// How many cancellations met a job that ran.
+    pub(crate) interrupted: AtomicU64,
+    /// How many jobs were drained and purged.
+    pub(crate) scrapped: AtomicU64,
+    /// How often a drain or a purge gave no answer, so that more may have been.
+    pub(crate) perhaps_scrapped: AtomicU64,
     /// How often an enqueue was left unknown, or refused for a while, and sent again under its id.
     pub(crate) unknown: AtomicU64,
     /// How often the server was sent a job again that it had accepted.
@@ -59,14 +116,31 @@ impl Book {
         lock(&self.jobs).insert(id, entry.clone());
     }
 
-    /// Notes that a job was removed.
-    pub(crate) fn remove(&self, id: JobId, removal: Removal) {
-        lock(&self.removals).insert(id, removal);
+    /// Notes that a job does now what another was to do, whose mark this is.
+    pub(crate) fn replace(&self, id: JobId, mark: Option<u64>) {
+        match lock(&self.jobs).get_mut(&id) {
+            Some(entry) => entry.mark = mark,
+            None => self.violation_of(id, format!("{id} does the work of another, and was never enqueued")),
+        }
     }
 
-    /// Notes that a job with this key wasn't taken, since another has it.
-    pub(crate) fn duplicate(&self, key: String, holder: JobId) {
-        lock(&self.duplicates).push((key, holder));
+    /// Notes that a job was taken away.
+    pub(crate) fn take(&self, id: JobId, taken: Taken) {
+        lock(&self.taken).insert(id, taken);
+    }
+
+    /// Notes that no run of a job may begin with a newer token.
+    pub(crate) fn last_token(&self, id: JobId, token: u64) {
+        lock(&self.last_tokens).insert(id, token);
+    }
+
+    /// Notes that this job was named as the holder of a key.
+    pub(crate) fn holder(&self, key: Key, holder: JobId) {
+        lock(&self.holders).push((key, holder));
+    }
+
+    pub(crate) fn pause(&self, paused: Paused) {
+        lock(&self.pauses).push(paused);
     }
 
     pub(crate) fn violation(&self, what: String) {
@@ -83,12 +157,20 @@ impl Book {
         lock(&self.jobs)
     }
 
-    pub(crate) fn removals(&self) -> MutexGuard<'_, HashMap<JobId, Removal>> {
-        lock(&self.removals)
+    pub(crate) fn taken(&self) -> MutexGuard<'_, HashMap<JobId, Taken>> {
+        lock(&self.taken)
     }
 
-    pub(crate) fn duplicates(&self) -> Vec<(String, JobId)> {
-        lock(&self.duplicates).clone()
+    pub(crate) fn last_tokens(&self) -> HashMap<JobId, u64> {
+        lock(&self.last_tokens).clone()
+    }
+
+    pub(crate) fn holders(&self) -> Vec<(Key, JobId)> {
+        lock(&self.holders).clone()
+    }
+
+    pub(crate) fn pauses(&self) -> Vec<Paused> {
+        lock(&self.pauses).clone()
     }
 
     pub(crate) fn violations(&self) -> Vec<(Option<JobId>, String)> {
@@ -97,6 +179,10 @@ impl Book {
 
     pub(crate) fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn counted(counter: &AtomicU64) -> u64 {
+        counter.load(Ordering::Relaxed)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The driver: it carries out the strikes of the plan, and undoes what is to pass.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 
 use emq::BoxError;
 use support::{
@@ -8,7 +8,7 @@ use support::{
     proxy::{When, any},
 };
 use tokio::{
-    sync::mpsc::{UnboundedSender, unbounded_channel},
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::{JoinError, JoinHandle, JoinSet},
     time::{Instant, sleep, timeout},
 };
@@ -16,7 +16,6 @@ use tokio::{
 use crate::{
     book::Book,
     ledger::{Ledger, LedgerError},
-    operator::Operator,
     strikes::{Blow, Strike, Strikes},
     worker::LEASE,
     workers::Workers,
@@ -34,15 +33,31 @@ struct Line {
     clear_at: Option<Instant>,
 }
 
+/// Somebody who does what the driver says, and may have to wait until it lets the server be written to.
+pub(crate) struct Hand {
+    strikes: &'static [Strike],
+    tell: UnboundedSender<Blow>,
+    end: JoinHandle<()>,
+}
+
+impl Hand {
+    /// Has these strikes done by what `begin` makes of the way to be told of them.
+    pub(crate) fn of<F: Future<Output = ()> + Send + 'static>(
+        strikes: &'static [Strike],
+        begin: impl FnOnce(UnboundedReceiver<Blow>) -> F,
+    ) -> Self {
+        let (tell, told) = unbounded_channel();
+        Self { strikes, tell, end: tokio::spawn(begin(told)) }
+    }
+}
+
 pub(crate) struct Chaos {
     server: Arc<Server>,
     /// The lines of the workers, and of one producer.
     lines: [Line; 2],
     pub(crate) workers: Workers,
-    /// The operator, who may have to wait until the driver lets the server be written to, and what tells it what to do.
-    operator: JoinHandle<()>,
-    to_operator: Option<UnboundedSender<Blow>>,
-    /// What was done to the server or the queue, and when it is to be undone.
+    hands: Vec<Hand>,
+    /// What was done to the server, and when it is to be undone.
     passing: BTreeMap<Strike, Instant>,
     ending: JoinSet<Result<(), String>>,
     strikes: Strikes,
@@ -56,17 +71,15 @@ impl Chaos {
         server: Arc<Server>,
         proxies: [Proxy; 2],
         workers: Workers,
-        operator: Operator,
+        hands: Vec<Hand>,
         (ledger, book): (Ledger, Arc<Book>),
         seed: u64,
     ) -> Self {
-        let (to_operator, told) = unbounded_channel();
         Self {
             server,
             lines: proxies.map(|proxy| Line { proxy, clear_at: None }),
             workers,
-            operator: tokio::spawn(operator.run(told)),
-            to_operator: Some(to_operator),
+            hands,
             passing: BTreeMap::new(),
             ending: JoinSet::new(),
             strikes: Strikes::new(seed),
@@ -86,7 +99,16 @@ impl Chaos {
         }
         *self.done.entry(blow.strike).or_default() += 1;
         let Blow { strike, victim, line, time, number, .. } = &blow;
-        self.ledger.strike(format!("{strike:?} (worker {victim}, line {line}, {time:?}, number {number})")).await?;
+        let what = format!("{strike:?} (worker {victim}, line {line}, {time:?}, number {number})");
+        let ledger = self.ledger.clone();
+        let mut noting = pin!(ledger.strike(what));
+        // A worker that is frozen may have locked the ledger.
+        loop {
+            match timeout(Duration::from_millis(50), &mut noting).await {
+                Ok(noted) => break noted?,
+                Err(_) => self.mend(false).await,
+            }
+        }
         self.strike(&blow).await;
         while let Some(ended) = self.ending.try_join_next() {
             self.ended(ended);
@@ -114,11 +136,16 @@ impl Chaos {
             Strike::FillMemory => self.pass(strike, "CONFIG SET maxmemory 1", time).await,
             // Of a primary that isn't there.
             Strike::Demote => self.pass(strike, "REPLICAOF 127.0.0.1 1", time).await,
-            Strike::Pause => self.pass(strike, "HSET emq:{soak}:meta paused 1", time).await,
-            Strike::Revive | Strike::RemoveDead => {
-                if let Some(operator) = &self.to_operator {
+            Strike::Pause
+            | Strike::Revive
+            | Strike::RemoveDead
+            | Strike::Drain
+            | Strike::Purge
+            | Strike::Tune
+            | Strike::Register => {
+                for hand in self.hands.iter().filter(|hand| hand.strikes.contains(&strike)) {
                     // It is missed at the end if it has panicked.
-                    let _ = operator.send(blow.clone());
+                    let _ = hand.tell.send(blow.clone());
                 }
             }
             Strike::Sever
@@ -132,7 +159,7 @@ impl Chaos {
         }
     }
 
-    /// Undoes everything that passes, and waits for the operator and for the workers that were asked to end.
+    /// Undoes everything that passes, and waits for the hands and for the workers that were asked to end.
     pub(crate) async fn stop(&mut self) -> Result<(), BoxError> {
         let deadline = Instant::now() + UNDO;
         loop {
@@ -145,10 +172,11 @@ impl Chaos {
             }
             sleep(Duration::from_millis(100)).await;
         }
-        self.to_operator = None;
-        let operator =
-            timeout(UNDO, &mut self.operator).await.map_err(|_| "an operator waits for an answer for ever")?;
-        self.ended(operator.map(Ok));
+        for Hand { strikes, tell, end } in std::mem::take(&mut self.hands) {
+            drop(tell);
+            let ended = timeout(UNDO, end).await.map_err(|_| format!("{strikes:?} wait for an answer for ever"))?;
+            self.ended(ended.map(Ok));
+        }
         while let Some(ended) = self.ending.join_next().await {
             self.ended(ended);
         }
@@ -201,7 +229,6 @@ fn undoing(strike: Strike) -> &'static str {
     match strike {
         Strike::FillMemory => "CONFIG SET maxmemory 0",
         Strike::Demote => "REPLICAOF NO ONE",
-        Strike::Pause => "HDEL emq:{soak}:meta paused",
         _ => "PING",
     }
 }

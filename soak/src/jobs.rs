@@ -2,24 +2,36 @@
 
 use std::{fmt, future::pending, thread, time::Duration};
 
-use emq::{JobContext, JobError, State, job};
+use emq::{JobContext, JobError, State, inject::ReportError, job};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
-use crate::ledger::{Ledger, What};
+use crate::{
+    event::What,
+    ledger::{Ledger, LedgerError},
+    stay::Stay,
+};
 
-/// The queue of all of them.
+/// The queue of all of them whose end is accounted for one by one.
 pub(crate) const QUEUE: &str = "soak";
+
+/// The queue of those that an operator may drain and purge at any time: who is gone is only counted.
+pub(crate) const SCRAP: &str = "scrap";
 
 /// How long a finished job is remembered, and its result kept: the `retention` below.
 pub(crate) const RETENTION: Duration = Duration::from_secs(60);
 
-/// The lanes that some of them wait in, and the most of its jobs that may be active at a time, where there is a limit.
-pub(crate) const LANES: [(&str, Option<u32>); 6] =
-    [("a", None), ("b", None), ("c", Some(1)), ("d", Some(3)), ("e", Some(8)), ("f", None)];
-
 /// Ends the message of each panic that is meant, so that it isn't printed.
 pub(crate) const MEANT: &str = "as it is meant to";
+
+/// How long a job waits that snoozes.
+pub(crate) const SNOOZE: Duration = Duration::from_millis(200);
+
+/// How long a lane waits whose job is told that it comes too often.
+pub(crate) const TOO_OFTEN: Duration = Duration::from_millis(250);
+
+/// What runs for longer than that may well lose its lease.
+const LONG: u64 = 1_000;
 
 /// What a job does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +44,10 @@ pub(crate) enum Plan {
     Panic { failures: u32 },
     /// Snoozes so often, and succeeds then.
     Snooze { times: u64 },
+    /// Is told so often that it comes too often, and succeeds then.
+    Limited { times: u64 },
+    /// Fails so often, and works for so many ms and succeeds then. Another may do so in its place, whose mark is a later one.
+    Marked { mark: u64, failures: u32, ms: u64 },
     /// Has its effect, and fails all the same, once.
     FailLate,
     /// Blocks its thread for so many ms, which is longer than its lease.
@@ -48,7 +64,7 @@ pub(crate) enum Plan {
     Doomed,
 }
 
-/// What a job is to come to, unless it is removed before.
+/// What a job is to come to, unless it is removed or cancelled before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Completed, with its effect.
@@ -59,6 +75,8 @@ pub(crate) enum End {
     Dead { failures: u32 },
     /// As `Done`, or a dead letter that expired before its first run.
     DoneOrExpired,
+    /// Anything: it is in the queue that is drained and purged.
+    Any,
 }
 
 impl Plan {
@@ -69,6 +87,11 @@ impl Plan {
             Self::Discard => End::Discarded,
             _ => End::Done,
         }
+    }
+
+    /// Whether it may well run for longer than its lease.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(self, Self::Block { .. } | Self::Succeed { ms: LONG.. })
     }
 }
 
@@ -100,14 +123,29 @@ pub(crate) fn load(length: usize) -> String {
 )]
 pub(crate) async fn work(plan: Plan, State(ledger): State<Ledger>, ctx: JobContext) -> Result<u64, JobError> {
     let (id, fence) = (ctx.id(), ctx.fence());
-    ledger.note(id, fence, What::Begin).await?;
+    ledger.begin(&ctx).await?;
+    if plan.is_long() {
+        tokio::spawn(linger(ctx.clone(), ledger.clone()));
+    }
+    let stay = Stay::begin(&ctx, &ledger).await?;
     match plan {
         Plan::Succeed { ms } => sleep(Duration::from_millis(ms)).await,
+        Plan::Marked { mark, failures, ms } => {
+            ledger.note_number(id, fence, What::Mark, mark).await?;
+            if ctx.failures() < failures {
+                return Err(JobError::new("not yet"));
+            }
+            sleep(Duration::from_millis(ms)).await;
+        }
         Plan::Flaky { failures } if ctx.failures() < failures => return Err(JobError::new("not yet")),
         Plan::Panic { failures } if ctx.failures() < failures => panic!("a job panics, {MEANT}"),
-        Plan::Snooze { times } if ledger.snoozes(id).await? < times => {
+        Plan::Snooze { times } if ledger.count(id, What::Snooze).await? < times => {
             ledger.note(id, fence, What::Snooze).await?;
-            return Err(JobError::snooze(Duration::from_millis(200)));
+            return Err(JobError::snooze(SNOOZE));
+        }
+        Plan::Limited { times } if ledger.count(id, What::Limited).await? < times => {
+            ledger.note(id, fence, What::Limited).await?;
+            return Err(ctx.rate_limited(TOO_OFTEN));
         }
         // On this thread, and not on one for blocking work.
         Plan::Block { ms } => thread::sleep(Duration::from_millis(ms)),
@@ -119,14 +157,29 @@ pub(crate) async fn work(plan: Plan, State(ledger): State<Ledger>, ctx: JobConte
             return Err(JobError::permanent("the payload was changed"));
         }
         Plan::Discard => return Err(JobError::discard("nothing to do")),
-        Plan::Fatal => return Err(JobError::permanent("for good")),
-        Plan::Hopeless => return Err(JobError::new("never")),
-        Plan::Doomed => panic!("a job panics each time, {MEANT}"),
-        Plan::Flaky { .. } | Plan::Panic { .. } | Plan::Snooze { .. } | Plan::FailLate | Plan::Carry { .. } => {}
+        Plan::Fatal => {
+            tell(&ctx, &ledger).await?;
+            return Err(JobError::permanent("for good"));
+        }
+        Plan::Hopeless => {
+            tell(&ctx, &ledger).await?;
+            return Err(JobError::new("never"));
+        }
+        Plan::Doomed => {
+            tell(&ctx, &ledger).await?;
+            panic!("a job panics each time, {MEANT}")
+        }
+        Plan::Flaky { .. }
+        | Plan::Panic { .. }
+        | Plan::Snooze { .. }
+        | Plan::Limited { .. }
+        | Plan::FailLate
+        | Plan::Carry { .. } => {}
     }
     ledger.effect(id, fence).await?;
     // So that a kill can come between the effect and the completion.
     sleep(Duration::from_millis(5)).await;
+    stay.end(&ctx, &ledger).await?;
     ledger.note(id, fence, What::End).await?;
     Ok(fence)
 }
@@ -143,11 +196,61 @@ pub(crate) async fn work(plan: Plan, State(ledger): State<Ledger>, ctx: JobConte
 )]
 pub(crate) async fn hang(times: u32, State(ledger): State<Ledger>, ctx: JobContext) -> Result<(), JobError> {
     let (id, fence) = (ctx.id(), ctx.fence());
-    ledger.note(id, fence, What::Begin).await?;
+    ledger.begin(&ctx).await?;
     if ctx.failures() < times {
         pending::<()>().await;
     }
     ledger.effect(id, fence).await?;
     ledger.note(id, fence, What::End).await?;
     Ok(())
+}
+
+/// The job of a slot of a recurring job: notes which.
+#[job(
+    queue = "soak",
+    name = "tick",
+    max_attempts = 100_000,
+    backoff = fixed("100ms"),
+    retention = "1m",
+    derive(Clone, Debug),
+)]
+pub(crate) async fn tick(name: String, State(ledger): State<Ledger>, ctx: JobContext) -> Result<(), JobError> {
+    let (id, fence) = (ctx.id(), ctx.fence());
+    ledger.begin(&ctx).await?;
+    let slot = ctx.slot().ok_or_else(|| JobError::permanent("it is of no slot"))?;
+    ledger.slot(name, slot, id).await?;
+    ledger.effect(id, fence).await?;
+    ledger.note(id, fence, What::End).await?;
+    Ok(())
+}
+
+/// Says how far it is and what it does, and notes in the ledger that this was kept.
+async fn tell(ctx: &JobContext, ledger: &Ledger) -> Result<(), LedgerError> {
+    let fence = ctx.fence();
+    if ctx.progress(&fence).await.is_ok() && ctx.log(fence.to_string()).await.is_ok() {
+        ledger.note(ctx.id(), fence, What::Told).await?;
+    }
+    Ok(())
+}
+
+/// What a run has left behind: it reports for the job when a newer run has begun, as a thread would that isn't dropped
+/// with its run.
+async fn linger(ctx: JobContext, ledger: Ledger) {
+    let (id, fence) = (ctx.id(), ctx.fence());
+    for _ in 0..10 {
+        sleep(Duration::from_millis(500)).await;
+        if !ledger.is_overtaken(id, fence).await.unwrap_or(false) {
+            continue;
+        }
+        for told in [ctx.progress("too late").await, ctx.log("too late").await] {
+            let what = match told {
+                Ok(()) => What::ToldLate,
+                Err(ReportError::Stale) => What::RefusedLate,
+                Err(_) => continue,
+            };
+            // Nobody is there to whom an error would say anything.
+            let _ = ledger.note(id, fence, what).await;
+        }
+        return;
+    }
 }

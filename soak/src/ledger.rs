@@ -6,17 +6,20 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use emq::{JobId, Stats};
+use emq::{JobContext, JobId, Stats};
 use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::task::{JoinError, spawn_blocking};
+
+use crate::event::{Event, Slot, What};
 
 /// `effects` has no key that could hide a doubled one: what keeps an effect from happening twice is `done` alone.
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS done (job TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS effects (job TEXT NOT NULL, fence INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, time INTEGER NOT NULL, job TEXT NOT NULL,
-        fence INTEGER NOT NULL, pid INTEGER NOT NULL, what TEXT NOT NULL);
+        fence INTEGER NOT NULL, pid INTEGER NOT NULL, what TEXT NOT NULL, number INTEGER NOT NULL);
     CREATE INDEX IF NOT EXISTS events_of_a_job ON events (job);
+    CREATE TABLE IF NOT EXISTS slots (name TEXT NOT NULL, at INTEGER NOT NULL, job TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS strikes (time INTEGER NOT NULL, what TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS workers (pid INTEGER PRIMARY KEY, claimed INTEGER, lost INTEGER, stale INTEGER,
         unsettled INTEGER, released INTEGER, dropped INTEGER, reconnects INTEGER);
@@ -24,46 +27,6 @@ const SCHEMA: &str = "
 
 /// Far longer than a frozen worker can hold the lock of the file: what isn't noted would be a failure of the job.
 const BUSY: Duration = Duration::from_secs(120);
-
-/// What is noted of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
-    Begin,
-    Snooze,
-    /// The effect was written.
-    Effect,
-    /// The effect of an earlier run was there.
-    FoundDone,
-    /// A newer run had begun, so there was no effect.
-    Overtaken,
-    End,
-}
-
-impl What {
-    const ALL: [Self; 6] = [Self::Begin, Self::Snooze, Self::Effect, Self::FoundDone, Self::Overtaken, Self::End];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Begin => "begin",
-            Self::Snooze => "snooze",
-            Self::Effect => "effect",
-            Self::FoundDone => "found done",
-            Self::Overtaken => "overtaken",
-            Self::End => "end",
-        }
-    }
-}
-
-/// One line of the ledger; `seq` is the order in which they were written, by whichever process.
-#[derive(Clone, Debug)]
-pub(crate) struct Event {
-    pub(crate) seq: i64,
-    pub(crate) time: i64,
-    pub(crate) job: String,
-    pub(crate) fence: u64,
-    pub(crate) pid: u32,
-    pub(crate) what: What,
-}
 
 /// What all workers counted, as far as they came to tell it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,24 +67,44 @@ impl Ledger {
         Ok(Self { db: Arc::new(Mutex::new(db)) })
     }
 
-    /// Notes something of a run.
-    pub(crate) async fn note(&self, id: JobId, fence: u64, what: What) -> Result<(), LedgerError> {
-        self.with(move |db| note(db, id, fence, what)).await
+    /// Notes that a run has begun.
+    pub(crate) async fn begin(&self, ctx: &JobContext) -> Result<(), LedgerError> {
+        self.note_number(ctx.id(), ctx.fence(), What::Begin, ctx.stalls().into()).await
     }
 
-    /// How often a job has snoozed.
-    pub(crate) async fn snoozes(&self, id: JobId) -> Result<u64, LedgerError> {
-        let count = "SELECT count(*) FROM events WHERE job = ? AND what = 'snooze'";
-        self.with(move |db| db.query_row(count, [id.as_str()], |row| row.get(0))).await
+    /// Notes something of a run.
+    pub(crate) async fn note(&self, id: JobId, fence: u64, what: What) -> Result<(), LedgerError> {
+        self.note_number(id, fence, what, 0).await
+    }
+
+    /// The same, with a number.
+    pub(crate) async fn note_number(&self, id: JobId, fence: u64, what: What, n: u64) -> Result<(), LedgerError> {
+        self.with(move |db| note(db, id, fence, what, n)).await
+    }
+
+    /// How often something was noted of a job.
+    pub(crate) async fn count(&self, id: JobId, what: What) -> Result<u64, LedgerError> {
+        let count = "SELECT count(*) FROM events WHERE job = ? AND what = ?";
+        self.with(move |db| db.query_row(count, [id.as_str(), what.word()], |row| row.get(0))).await
+    }
+
+    /// Whether a run with a newer token has begun.
+    pub(crate) async fn is_overtaken(&self, id: JobId, fence: u64) -> Result<bool, LedgerError> {
+        self.with(move |db| Ok(newest(db, id)? > Some(fence))).await
+    }
+
+    /// Notes that a job runs for a slot of a recurring job.
+    pub(crate) async fn slot(&self, name: String, slot: SystemTime, id: JobId) -> Result<(), LedgerError> {
+        let note = "INSERT INTO slots (name, at, job) VALUES (?, ?, ?)";
+        self.with(move |db| db.execute(note, params![name, unix_ms(slot), id.as_str()])).await?;
+        Ok(())
     }
 
     /// Has the effect of a job, unless it has been had, or a run with a newer token has begun.
     pub(crate) async fn effect(&self, id: JobId, fence: u64) -> Result<(), LedgerError> {
         self.with(move |db| {
             let all = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let newest = "SELECT max(fence) FROM events WHERE job = ? AND what = 'begin'";
-            let newest: Option<u64> = all.query_row(newest, [id.as_str()], |row| row.get(0))?;
-            let what = if newest > Some(fence) {
+            let what = if newest(&all, id)? > Some(fence) {
                 What::Overtaken
             } else if all.execute("INSERT INTO done (job) VALUES (?) ON CONFLICT DO NOTHING", [id.as_str()])? == 0 {
                 What::FoundDone
@@ -129,7 +112,7 @@ impl Ledger {
                 all.execute("INSERT INTO effects (job, fence) VALUES (?, ?)", params![id.as_str(), fence])?;
                 What::Effect
             };
-            note(&all, id, fence, what)?;
+            note(&all, id, fence, what, 0)?;
             all.commit()
         })
         .await
@@ -170,20 +153,29 @@ impl Ledger {
     /// Everything that was noted, in its order.
     pub(crate) async fn events(&self) -> Result<Vec<Event>, LedgerError> {
         self.with(|db| {
-            let mut rows = db.prepare("SELECT seq, time, job, fence, pid, what FROM events ORDER BY seq")?;
+            let mut rows = db.prepare("SELECT seq, time, job, fence, pid, what, number FROM events ORDER BY seq")?;
             rows.query_map([], |row| {
-                let word: String = row.get(5)?;
-                let what = What::ALL.into_iter().find(|what| what.word() == word);
+                let what = row.get::<_, String>(5)?.parse();
                 Ok(Event {
                     seq: row.get(0)?,
                     time: row.get(1)?,
                     job: row.get(2)?,
                     fence: row.get(3)?,
                     pid: row.get(4)?,
-                    what: what.ok_or(rusqlite::Error::InvalidQuery)?,
+                    what: what.map_err(|()| rusqlite::Error::InvalidQuery)?,
+                    number: row.get(6)?,
                 })
             })?
             .collect()
+        })
+        .await
+    }
+
+    /// The slots of recurring jobs that anything has run for, once for each run.
+    pub(crate) async fn slots(&self) -> Result<Vec<Slot>, LedgerError> {
+        self.with(|db| {
+            let mut rows = db.prepare("SELECT name, at, job FROM slots")?;
+            rows.query_map([], |row| Ok(Slot { name: row.get(0)?, at: row.get(1)?, job: row.get(2)? }))?.collect()
         })
         .await
     }
@@ -234,24 +226,24 @@ impl Ledger {
     }
 }
 
-fn note(db: &Connection, id: JobId, fence: u64, what: What) -> rusqlite::Result<()> {
-    let note = "INSERT INTO events (time, job, fence, pid, what) VALUES (?, ?, ?, ?, ?)";
-    db.execute(note, params![now(), id.as_str(), fence, std::process::id(), what.word()])?;
+fn note(db: &Connection, id: JobId, fence: u64, what: What, number: u64) -> rusqlite::Result<()> {
+    let note = "INSERT INTO events (time, job, fence, pid, what, number) VALUES (?, ?, ?, ?, ?, ?)";
+    db.execute(note, params![now(), id.as_str(), fence, std::process::id(), what.word(), number])?;
     Ok(())
 }
 
-fn now() -> i64 {
+/// The newest token under which a run has begun.
+fn newest(db: &Connection, id: JobId) -> rusqlite::Result<Option<u64>> {
+    let newest = "SELECT max(fence) FROM events WHERE job = ? AND what = 'begin'";
+    db.query_row(newest, [id.as_str()], |row| row.get(0))
+}
+
+/// Now, in ms.
+pub(crate) fn now() -> i64 {
     unix_ms(SystemTime::now())
 }
 
 pub(crate) fn unix_ms(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-impl std::fmt::Display for Event {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { seq, time, fence, pid, what, .. } = self;
-        write!(f, "{time} #{seq} token {fence} in process {pid}: {}", what.word())
-    }
 }

@@ -1,22 +1,23 @@
 //! What is printed at the end.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashSet},
     fmt,
-    sync::atomic::Ordering,
     time::Duration,
 };
 
 use emq::{BoxError, Client, JobId};
 
 use crate::{
-    book::{Book, Entry},
+    book::{Book, Entry, Taken},
     census::Census,
-    jobs::QUEUE,
-    ledger::{Event, Ledger, Told, unix_ms},
+    checks::{Violation, most_stays},
+    event::{Event, What},
+    facts::Facts,
+    jobs::{QUEUE, SCRAP},
+    ledger::{Ledger, Told, unix_ms},
     memory::{Look, Server},
     strikes::Strike,
-    verdict::Verdict,
 };
 
 /// How many violations are printed with the history of their jobs.
@@ -24,29 +25,33 @@ const SHOWN: usize = 20;
 
 /// Prints each violation, and what happened to its job meanwhile.
 pub(crate) async fn histories(
-    verdict: &Verdict,
+    violations: &[Violation],
+    facts: &Facts,
     ledger: &Ledger,
-    jobs: &HashMap<JobId, Entry>,
     client: &Client,
 ) -> Result<(), BoxError> {
-    let (queue, strikes) = (client.queue(QUEUE)?, ledger.strikes().await?);
-    for violation in verdict.violations.iter().take(SHOWN) {
+    let strikes = ledger.strikes().await?;
+    for violation in violations.iter().take(SHOWN) {
         println!("soak: VIOLATION: {}", violation.what);
-        let Some(id) = violation.job.as_ref().and_then(|job| job.parse::<JobId>().ok()) else { continue };
-        match jobs.get(&id) {
+        let Some(id) = violation.job else { continue };
+        match facts.jobs.get(&id) {
             Some(entry) => println!("    {id} was enqueued: {entry:?}"),
             None => println!("    {id} was never enqueued, as far as the producers know"),
         }
-        for line in history(id, verdict.events.get(id.as_str()).map_or(&[], Vec::as_slice), &strikes) {
+        if let Some(taken) = facts.taken.get(&id) {
+            println!("    {id} was {taken:?}");
+        }
+        for line in history(id, facts.events(id), &strikes) {
             println!("    {line}");
         }
-        match queue.get(id).await? {
-            Some(stored) => println!("    at the end the server has {stored:?}"),
-            None => println!("    at the end the server doesn't know it"),
+        let queue = client.queue(facts.jobs.get(&id).map_or(QUEUE, Entry::queue))?;
+        match (queue.get(id).await?, queue.state(id).await?) {
+            (Some(stored), _) => println!("    at the end the server has {stored:?}"),
+            (None, state) => println!("    at the end the server says {state:?}"),
         }
     }
-    if verdict.violations.len() > SHOWN {
-        println!("soak: and {} more", verdict.violations.len() - SHOWN);
+    if violations.len() > SHOWN {
+        println!("soak: and {} more", violations.len() - SHOWN);
     }
     Ok(())
 }
@@ -66,7 +71,8 @@ fn history(id: JobId, events: &[Event], strikes: &[(i64, String)]) -> Vec<String
 pub(crate) struct Summary<'a> {
     pub(crate) seed: u64,
     pub(crate) took: Duration,
-    pub(crate) verdict: &'a Verdict,
+    pub(crate) facts: &'a Facts,
+    pub(crate) violations: usize,
     pub(crate) book: &'a Book,
     pub(crate) told: Told,
     pub(crate) census: &'a Census,
@@ -76,48 +82,66 @@ pub(crate) struct Summary<'a> {
     pub(crate) server: [Server; 2],
 }
 
-impl fmt::Display for Summary<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { verdict, told, census, .. } = self;
+impl Summary<'_> {
+    /// Each line: what, how many, and a remark.
+    fn lines(&self) -> Vec<(&'static str, u64, String)> {
+        let Self { facts, book, told, census, .. } = self;
         let strikes: Vec<String> = self.strikes.iter().map(|(strike, times)| format!("{strike:?} {times}")).collect();
-        let lines: [(&str, u64, String); 19] = [
+        let noted = |what| facts.events.values().flatten().filter(|event| event.what == what).count() as u64;
+        let (runs, slots) = (noted(What::Begin), facts.slots.iter().map(|slot| &slot.job).collect::<HashSet<_>>());
+        let counted = |counter| Book::counted(counter);
+        let (all, scrap) = (facts.jobs.len(), facts.of_queue(SCRAP).count());
+        let keys = census.rows + census.results + census.nodes + census.others;
+        let started = facts.events.len() as u64;
+        vec![
             ("strikes", self.strikes.values().sum(), strikes.join(", ")),
-            ("accepted", verdict.accepted, String::new()),
-            ("duplicates", verdict.duplicates, "of a deduplication key".into()),
+            ("accepted", all as u64, format!("{scrap} of them may be thrown away, {} are of slots", slots.len())),
+            ("duplicates", counted(&book.duplicates), "of a deduplication key".into()),
+            ("replaced", counted(&book.replaced), "did the work of another, and that nothing".into()),
+            ("parked", counted(&book.parked), "behind a job that ran".into()),
+            ("left unknown", counted(&book.unknown), "or refused, and sent again under their ids".into()),
+            ("sent again", counted(&book.repeats), "though accepted".into()),
+            ("done", facts.counts.completed + facts.scrap.completed, String::new()),
+            ("dead", facts.dead.len() as u64, format!("{} of them have expired", facts.expired(QUEUE))),
+            ("removed", facts.taken_so(Taken::Removed), "while they waited, or dead".into()),
             (
-                "left unknown",
-                self.book.unknown.load(Ordering::Relaxed),
-                "or refused, and sent again under their ids".into(),
+                "cancelled",
+                facts.taken_so(Taken::Cancelled),
+                format!("{} cancellations met one that ran", counted(&book.interrupted)),
             ),
-            ("sent again", self.book.repeats.load(Ordering::Relaxed), "though accepted".into()),
-            ("done", verdict.counts.completed, String::new()),
-            ("dead", verdict.counts.dead, format!("{} of them have expired", verdict.expired)),
-            ("removed", verdict.removed, "while they waited, or dead".into()),
-            ("waiting", verdict.waiting, String::new()),
-            ("revived", self.book.revived.load(Ordering::Relaxed), "dead letters, that died again".into()),
-            ("runs", verdict.runs, format!("{} of them not the first of their job", verdict.repeated_runs)),
-            ("found done", verdict.found_done, "runs that found the effect of an earlier one".into()),
-            ("overtaken", verdict.overtaken, "effects withheld: a newer run had begun".into()),
-            ("begun late", verdict.late_begins, "runs that began after a newer one had".into()),
+            ("thrown away", counted(&book.scrapped), "drained and purged".into()),
+            ("waiting", facts.counts.unfinished() + facts.scrap.unfinished(), String::new()),
+            ("revived", counted(&book.revived), "dead letters, that died again".into()),
+            ("pauses", facts.pauses.len() as u64, "of a queue or a lane".into()),
+            ("runs", runs, format!("{} of them not the first of their job", runs.saturating_sub(started))),
+            ("stays", noted(What::Left), format!("at most {}", most_stays(facts).join(", "))),
+            ("found done", noted(What::FoundDone), "runs that found the effect of an earlier one".into()),
+            ("overtaken", noted(What::Overtaken), "effects withheld: a newer run had begun".into()),
+            ("reports", noted(What::RefusedLate), "of overtaken runs that were refused".into()),
             ("dropped in time", told.lost, "by workers that lost the lease, as far as they could tell".into()),
             ("refused", told.stale, format!("late settlements; {} were given up", told.unsettled)),
-            ("ghosts", self.book.haunted.load(Ordering::Relaxed), "writes under old tokens that were refused".into()),
+            ("ghosts", counted(&book.haunted), "writes under old tokens that were refused".into()),
             (
                 "keys",
-                census.rows + census.results + census.nodes + census.others,
+                keys,
                 format!(
                     "{} rows, {} results, {} nodes, {} others; {} claims noted",
                     census.rows, census.results, census.nodes, census.others, census.claims
                 ),
             ),
-            ("violations", verdict.violations.len() as u64, String::new()),
-        ];
+            ("violations", self.violations as u64, String::new()),
+        ]
+    }
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "soak: seed {}, {} s", self.seed, self.took.as_secs())?;
-        for (what, number, remark) in lines {
+        for (what, number, remark) in self.lines() {
             let line = format!("  {what:<16}{number:>8}   {remark}");
             writeln!(f, "{}", line.trim_end())?;
         }
-        let Told { workers, claimed, released, reconnects, .. } = told;
+        let Told { workers, claimed, released, reconnects, .. } = self.told;
         writeln!(
             f,
             "  {workers} workers told of {claimed} claims, {released} jobs given back and {reconnects} reconnects"

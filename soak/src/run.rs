@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use emq::{BoxError, Client};
+use emq::{BoxError, Client, Upserted};
 use support::{Proxy, Raw, Server};
 use tokio::{
     task::{JoinError, JoinSet},
@@ -16,16 +16,22 @@ use tokio::{
 use crate::{
     book::Book,
     census::{self, Known},
-    chaos::Chaos,
+    chaos::{Chaos, Hand},
+    checks::{self, Violation},
+    event::Event,
+    facts::Facts,
     ghost::Ghost,
-    jobs::{LANES, QUEUE, RETENTION},
-    ledger::{Event, Ledger, unix_ms},
+    jobs::{QUEUE, RETENTION, SCRAP},
+    lanes,
+    ledger::{Ledger, unix_ms},
     memory,
-    operator::Operator,
+    operator::{self, Operator},
     orders::Orders,
+    pauses::Gatekeeper,
     producer::Producer,
     report::{self, Summary},
-    verdict::Verdict,
+    slots,
+    strikes::Strike,
     watch::{self, Watch},
     worker::builder,
     workers::{WORKERS, Workers},
@@ -71,7 +77,8 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     let for_producer = Proxy::start(server.port());
     let client = builder(&server.url()).connect().await?;
     let operator = Operator::connect(&server.url(), Arc::clone(&book)).await?;
-    limit_lanes(&server).await;
+    lanes::set(&client).await?;
+    slots::register(&client.queue(QUEUE)?, &book, Upserted::Created).await?;
     let memory_before = memory::Server::ask(server.port()).await;
     let mut producers = JoinSet::new();
     for number in 0..PRODUCERS {
@@ -84,8 +91,13 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     let workers = Workers::start(for_workers.url(), &path);
     let proxies = [for_workers, for_producer];
     let records = (ledger.clone(), Arc::clone(&book));
-    let mut chaos = Chaos::new(Arc::clone(&server), proxies, workers, operator, records, seed);
-    let throttle = tokio::spawn(watch::throttle(client.clone(), server.port(), Arc::clone(&book)));
+    let gatekeeper = Gatekeeper::connect(&server.url(), Arc::clone(&book)).await?;
+    let hands = vec![
+        Hand::of(operator::STRIKES, |told| operator.run(told)),
+        Hand::of(&[Strike::Pause], |told| gatekeeper.run(told)),
+    ];
+    let mut chaos = Chaos::new(Arc::clone(&server), proxies, workers, hands, records, seed);
+    let throttle = tokio::spawn(watch::throttle(client.clone(), Arc::clone(&book)));
     let ghost = tokio::spawn(Ghost::new(&client, Ledger::open(&path)?, Arc::clone(&book), seed)?.run());
 
     let mut watch = Watch::new(client.clone(), Arc::clone(&book), ledger.clone(), server.port());
@@ -94,13 +106,14 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
         chaos.step().await?;
         watch.look(old_worker).await;
     }
-    ledger.strike("the end".into()).await?;
     book.over.store(true, Ordering::Relaxed);
     chaos.stop().await?;
+    ledger.strike("the end".into()).await?;
     if timeout(SETTLE, all_end(&mut producers)).await.map_err(|_| "an enqueue is still unknown")?.is_err() {
         book.violation("a producer panicked".into());
     }
-    let drained = drain(&client, server.port()).await;
+    let last_slots = slots::remove(&client.queue(QUEUE)?).await?;
+    let drained = drain(&client).await;
     let drained_at = census::server_time(server.port()).await?;
     throttle.abort();
     ghost.abort();
@@ -108,39 +121,37 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
     let Chaos { workers, done, .. } = chaos;
     workers.stop(&book).await;
 
-    let mut verdict = Verdict::draw_up(&book, &ledger, &client, server.port()).await?;
+    let facts = Facts::gather(&book, &ledger, &client, last_slots).await?;
+    let mut violations = checks::all(&facts, &book);
+    let mut add = |what| violations.push(Violation::new(what));
     if !drained {
-        verdict.add(None, format!("there are jobs left, and none was finished for {STANDSTILL:?}"));
+        add(format!("there are jobs left, and none was finished for {STANDSTILL:?}"));
     }
     let told = ledger.told().await?;
     if told.dropped > 0 {
-        verdict.add(None, format!("workers found {} ids without a job", told.dropped));
+        add(format!("workers found {} ids without a job", told.dropped));
     }
-    let (jobs, removals) = (book.jobs().clone(), book.removals().clone());
     // A worker that was killed before it told anything has claims and a number as well.
     let strikes: u64 = done.values().sum();
-    let processes = strikes + WORKERS as u64 + PRODUCERS + 2;
-    let late = late(verdict.events.values());
-    let known = Known { jobs: &jobs, removals: &removals, late, processes, drained_at };
+    let processes = strikes + WORKERS as u64 + PRODUCERS + 3;
+    let known = Known { facts: &facts, late: late(facts.events.values()), processes, drained_at };
     let census = census::take(server.port(), &known).await?;
-    for why in &census.violations {
-        verdict.add(None, why.clone());
-    }
+    census.violations.iter().cloned().for_each(&mut add);
     // Else it would pass for a soak that nothing came through.
-    if verdict.accepted < LEAST_PER_SECOND * time.as_secs() {
-        verdict.add(None, format!("no more than {} jobs came through", verdict.accepted));
+    if (facts.jobs.len() as u64) < LEAST_PER_SECOND * time.as_secs() {
+        add(format!("no more than {} jobs came through", facts.jobs.len()));
     }
     let memory_after = memory::Server::ask(server.port()).await;
     let grown = [memory::growth(&watch.looks), memory_before.growth(&memory_after)];
-    for why in grown.into_iter().flatten() {
-        verdict.add(None, why);
-    }
-    report::histories(&verdict, &ledger, &jobs, &client).await?;
+    grown.into_iter().flatten().for_each(&mut add);
+    obliterate(&client, server.port()).await?.into_iter().for_each(&mut add);
+    report::histories(&violations, &facts, &ledger, &client).await?;
     client.close().await;
     let summary = Summary {
         seed,
         took: begun.elapsed(),
-        verdict: &verdict,
+        facts: &facts,
+        violations: violations.len(),
         book: &book,
         told,
         census: &census,
@@ -149,16 +160,14 @@ async fn soak(folder: &Path, time: Duration, seed: u64) -> Result<bool, BoxError
         server: [memory_before, memory_after],
     };
     print!("{summary}");
-    Ok(verdict.violations.is_empty())
+    Ok(violations.is_empty())
 }
 
-async fn limit_lanes(server: &Server) {
-    let mut raw = Raw::connect(server).await;
-    for (lane, limit) in LANES {
-        if let Some(limit) = limit {
-            raw.line(&format!("HSET emq:{{{QUEUE}}}:glimit {lane} {limit}")).await;
-        }
-    }
+/// Throws a whole queue away, and answers what is left of it.
+async fn obliterate(client: &Client, port: u16) -> Result<Option<String>, BoxError> {
+    client.queue(SCRAP)?.obliterate().all().await?;
+    let left = census::keys(&mut Raw::open(port).await?, &format!("emq:{{{SCRAP}}}:*")).await?;
+    Ok((!left.is_empty()).then(|| format!("of a queue that was obliterated there is {left:?}")))
 }
 
 async fn all_end(producers: &mut JoinSet<()>) -> Result<(), JoinError> {
@@ -169,10 +178,10 @@ async fn all_end(producers: &mut JoinSet<()>) -> Result<(), JoinError> {
 }
 
 /// Waits until nothing is left to do; `false` if nothing is done any more before.
-async fn drain(client: &Client, port: u16) -> bool {
+async fn drain(client: &Client) -> bool {
     let (mut fewest, mut since) = (u64::MAX, Instant::now());
     while since.elapsed() < STANDSTILL {
-        let left = watch::left(client, port).await;
+        let left = watch::left(client).await;
         if left == Some(0) {
             return true;
         }

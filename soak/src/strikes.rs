@@ -8,7 +8,7 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 use crate::workers::WORKERS;
 
 /// All that can be done, and how often each is in one deck.
-const DECK: [(Strike, usize); 20] = [
+const DECK: [(Strike, usize); 24] = [
     (Strike::Kill, 22),
     (Strike::Terminate, 6),
     (Strike::Freeze, 8),
@@ -26,9 +26,13 @@ const DECK: [(Strike, usize); 20] = [
     (Strike::KillServer, 4),
     (Strike::FillMemory, 3),
     (Strike::Demote, 3),
-    (Strike::Pause, 4),
+    (Strike::Pause, 7),
     (Strike::Revive, 5),
     (Strike::RemoveDead, 4),
+    (Strike::Drain, 2),
+    (Strike::Purge, 4),
+    (Strike::Tune, 2),
+    (Strike::Register, 3),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,10 +59,16 @@ pub(crate) enum Strike {
     FillMemory,
     /// No write at all is accepted, as after a failover.
     Demote,
-    // By an operator of the queue.
+    // By an operator of the queues.
     Pause,
     Revive,
     RemoveDead,
+    Drain,
+    Purge,
+    /// Limits, weights and rates are set again.
+    Tune,
+    /// The recurring jobs are registered again.
+    Register,
 }
 
 /// One strike of the plan. Each uses what it needs of it.
@@ -73,7 +83,7 @@ pub(crate) struct Blow {
     pub(crate) line: usize,
     /// How long it lasts.
     pub(crate) time: Duration,
-    /// Which request is struck, or each so-manieth; which dead letter is taken, and how many.
+    /// Which request is struck, or each so-manieth; which dead letter is taken, and how many; what is paused or purged.
     pub(crate) number: u64,
 }
 

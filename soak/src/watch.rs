@@ -6,12 +6,11 @@ use std::{
 };
 
 use emq::{Client, Counts};
-use support::Raw;
-use tokio::time::{Instant, interval, timeout};
+use tokio::time::{Instant, interval};
 
 use crate::{
     book::Book,
-    jobs::{LANES, QUEUE},
+    jobs::{QUEUE, SCRAP},
     ledger::Ledger,
     memory::{Look, Server, resident},
 };
@@ -59,7 +58,7 @@ impl Watch {
 
     pub(crate) async fn print(&self) {
         let counts = counts(&self.client).await.unwrap_or_default();
-        let left = left(&self.client, self.port).await.unwrap_or(0);
+        let left = left(&self.client).await.unwrap_or(0);
         let Server { used, keys, .. } = Server::ask(self.port).await;
         println!(
             "soak: {:>4} s {:>9} {left:>11} {:>9} {:>9} {keys:>9} {used:>5} KiB {:>5} KiB",
@@ -73,24 +72,21 @@ impl Watch {
 }
 
 /// Keeps the producers from enqueuing more than is worked off.
-pub(crate) async fn throttle(client: Client, port: u16, book: Arc<Book>) {
+pub(crate) async fn throttle(client: Client, book: Arc<Book>) {
     let mut beat = interval(Duration::from_millis(500));
     loop {
         beat.tick().await;
-        if let Some(left) = left(&client, port).await {
+        if let Some(left) = left(&client).await {
             book.full.store(left > FULL, Ordering::Relaxed);
         }
     }
 }
 
-/// How many jobs aren't finished, those in lanes among them; `None` while the server is away.
-pub(crate) async fn left(client: &Client, port: u16) -> Option<u64> {
-    let mut left = counts(client).await?.unfinished();
-    let mut raw = Raw::open(port).await.ok()?;
-    for (lane, _) in LANES {
-        let command = ["ZCARD".to_owned(), format!("emq:{{{QUEUE}}}:g:{lane}:pending")];
-        let waiting = timeout(Duration::from_secs(5), raw.try_command(&command)).await.ok()?.ok()?;
-        left += if waiting.is_error() { return None } else { waiting.int().unsigned_abs() };
+/// How many jobs of both queues haven't ended; `None` while the server is away.
+pub(crate) async fn left(client: &Client) -> Option<u64> {
+    let mut left = 0;
+    for queue in [QUEUE, SCRAP] {
+        left += client.queue(queue).ok()?.counts().await.ok()?.unfinished();
     }
     Some(left)
 }

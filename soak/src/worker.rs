@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use crate::{
-    jobs::{HangJob, MEANT, WorkJob},
+    jobs::{HangJob, MEANT, QUEUE, SCRAP, TickJob, WorkJob},
     ledger::Ledger,
 };
 
@@ -61,6 +61,10 @@ async fn work(client: &Client, ledger: &Ledger, stop: watch::Receiver<bool>) -> 
         .state(ledger.clone())
         .register::<WorkJob>()
         .register::<HangJob>()
+        .register::<TickJob>()
+        .queue(QUEUE)
+        .queue(SCRAP)
+        .queue_weight(QUEUE, 3)
         .concurrency(CONCURRENCY)
         .lease(LEASE)
         .beat(BEAT)

@@ -1,9 +1,13 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use tokio::sync::Mutex;
 
 use super::{Client, Inner, TraceContext, stores::Stores};
-use crate::store::{Confirmers, ConnectError, Connection, NODE_TTL, Node, Settings};
+use crate::{
+    job::NameError,
+    partition::Spread,
+    store::{Confirmers, ConnectError, Connection, NODE_TTL, Node, Settings},
+};
 
 /// The largest payload with its headers, unless set: 1 MiB.
 const DEFAULT_MAX_PAYLOAD: usize = 1024 * 1024;
@@ -39,6 +43,7 @@ pub struct ClientBuilder {
     node_ttl: Duration,
     max_payload: usize,
     trace_context: Option<TraceContext>,
+    partitioned: BTreeMap<String, u16>,
 }
 
 impl fmt::Debug for ClientBuilder {
@@ -62,6 +67,7 @@ impl ClientBuilder {
             node_ttl: NODE_TTL,
             max_payload: DEFAULT_MAX_PAYLOAD,
             trace_context: None,
+            partitioned: BTreeMap::new(),
         }
     }
 
@@ -156,11 +162,26 @@ impl ClientBuilder {
         self
     }
 
+    /// Divides a queue into so many partitions, each a queue by itself on the server: one core of a server carries one queue,
+    /// and in a Cluster the partitions are spread over its nodes. What this client enqueues into the queue goes to one of
+    /// them, and its workers serve all. 1 to [`MAX_PARTITIONS`](crate::MAX_PARTITIONS); 0 counts as 1, and more as the most.
+    ///
+    /// Every program that enqueues into the queue has to say the same number, or lanes and deduplication keys are in two
+    /// places. It can be changed later: no job is lost, and docs/scaling.md says what to see to.
+    ///
+    /// ```
+    /// let builder = emq::Client::builder("redis-cluster://127.0.0.1").partitioned("mail", 16);
+    /// ```
+    pub fn partitioned(mut self, queue: impl Into<String>, partitions: u16) -> Self {
+        self.partitioned.insert(queue.into(), partitions);
+        self
+    }
+
     /// Connects.
     ///
     /// # Errors
     ///
-    /// As [`Client::connect`].
+    /// As [`Client::connect`]; and [`ConnectError::Queue`] if a queue that is to be divided can't have its name.
     ///
     /// # Cancel safety
     ///
@@ -172,12 +193,20 @@ impl ClientBuilder {
     /// # Ok(()) }
     /// ```
     pub async fn connect(self) -> Result<Client, ConnectError> {
-        let Self { settings, node, node_ttl, max_payload, trace_context } = self;
+        let Self { settings, node, node_ttl, max_payload, trace_context, partitioned } = self;
+        for (queue, partitions) in &partitioned {
+            Spread::check(queue, *partitions)?;
+        }
         let connection = Connection::open(settings).await?;
         let node = match node {
             Some(number) => Node::configured(number),
             None => Node::leased(&connection, node_ttl).await?,
         };
+        let spreads = partitioned.into_iter().map(|(queue, partitions)| {
+            let spread = Spread::new(&connection, &queue, partitions)?;
+            Ok((spread.name().clone(), Arc::new(spread)))
+        });
+        let spreads = spreads.collect::<Result<_, NameError>>()?;
         let inner = Inner {
             connection,
             node,
@@ -186,6 +215,7 @@ impl ClientBuilder {
             max_payload,
             trace_context,
             subscriber: Mutex::default(),
+            spreads,
         };
         Ok(Client { inner: Arc::new(inner) })
     }

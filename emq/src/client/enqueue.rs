@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     job::{Job, JobId, Unique},
+    partition::Spread,
     queue::Queue,
     store::{Admit, Admitted, Durability, Item},
 };
@@ -243,15 +244,27 @@ impl<J: Job> Enqueue<J> {
 
     async fn send(self) -> Result<Ticket<J>, EnqueueError> {
         let Self { client, draft, wanted } = self;
-        let queue = Arc::new(client.queue_of(draft.queue_name()?));
+        let name = draft.queue_name()?;
         let minted = !draft.has_id();
         let mut item = draft.encode(&client, client.mint())?;
+        let spread = client.spread(&name);
+        if let Some(spread) = &spread {
+            spread.announce().await.map_err(|source| EnqueueError::Call { id: item.id, source })?;
+            Spread::scope(&mut item);
+        }
         for _ in 0..MAX_MINTS {
+            let store = match &spread {
+                None => client.store(name.clone()),
+                Some(spread) => spread.partitions()[spread.place(&item)].clone(),
+            };
             let (_, nonce) = client.node().identity();
-            let admission = client.admit(queue.store(), wanted, nonce, std::slice::from_ref(&item)).await;
+            let admission = client.admit(&store, wanted, nonce, std::slice::from_ref(&item)).await;
             let (admitted, short) = admission.map_err(|source| EnqueueError::Call { id: item.id, source })?;
             match read(&item, minted, nonce, &admitted, 0) {
-                Outcome::Ended(entered) => return ticket(entered?, &queue, short.as_ref()).map(Ticket::typed),
+                Outcome::Ended(entered) => {
+                    let queue = Arc::new(Queue::new(client, store));
+                    return ticket(entered?, &queue, short.as_ref()).map(Ticket::typed);
+                }
                 Outcome::Collided => item.id = client.mint(),
             }
         }

@@ -1,5 +1,7 @@
 use std::{collections::BTreeMap, fmt, future::IntoFuture, pin::Pin, sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
+
 use super::{
     Client, Draft, EnqueueError, EnqueueManyError, Ticket,
     durable::Wanted,
@@ -7,8 +9,9 @@ use super::{
 };
 use crate::{
     job::{Job, QueueName},
+    partition::Spread,
     queue::Queue,
-    store::{Durability, Item, MAX_BATCH},
+    store::{Durability, Item, MAX_BATCH, Store},
 };
 
 /// The most bytes of payloads and headers in one call: it holds the server for as long as it takes to copy them.
@@ -17,7 +20,7 @@ const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 /// An enqueue of many jobs that is sent when it is awaited.
 ///
 /// Each call of the server admits its jobs whole: a server that refuses one refuses all of that call. The calls are made
-/// one after the other, and a failed one doesn't stop the next.
+/// one after the other, those of several partitions at the same time; a failed one doesn't stop the next.
 ///
 /// # Cancel safety
 ///
@@ -53,7 +56,8 @@ struct Sending {
     item: Item,
 }
 
-type Outcomes = Vec<Option<Result<Ticket, EnqueueError>>>;
+/// What became of a job, with its place.
+type Sent = (usize, Result<Ticket, EnqueueError>);
 
 impl<J: Job> EnqueueMany<J> {
     pub(super) fn new(client: Client, drafts: Vec<Draft<J>>) -> Self {
@@ -89,7 +93,7 @@ impl<J: Job> EnqueueMany<J> {
 
     async fn send(self) -> Result<Vec<Ticket<J>>, EnqueueManyError> {
         let Self { client, drafts, wanted } = self;
-        let mut outcomes: Outcomes = Vec::new();
+        let mut outcomes: Vec<Option<Result<Ticket, EnqueueError>>> = Vec::new();
         let mut queues: BTreeMap<QueueName, Vec<Sending>> = BTreeMap::new();
         for (at, draft) in drafts.into_iter().enumerate() {
             let item = draft.queue_name().map_err(EnqueueError::from);
@@ -102,31 +106,65 @@ impl<J: Job> EnqueueMany<J> {
                 Err(error) => outcomes.push(Some(Err(error))),
             }
         }
-        for (queue, mut jobs) in queues {
-            let queue = Arc::new(client.queue_of(queue));
-            // What collided with another client's id is sent once more under a new one.
-            for _ in 0..MAX_MINTS {
-                jobs = send_all(&client, &queue, wanted, jobs, &mut outcomes).await;
-                if jobs.is_empty() {
-                    break;
-                }
-            }
-            for Sending { at, item, .. } in jobs {
-                outcomes[at] = Some(Err(EnqueueError::Conflict { id: item.id }));
+        for (queue, jobs) in queues {
+            for (at, outcome) in send_into(&client, queue, wanted, jobs).await {
+                outcomes[at] = Some(outcome);
             }
         }
         EnqueueManyError::check(outcomes.into_iter().flatten().collect())
     }
 }
 
-/// Sends the jobs of one queue, and answers those that have to be sent again.
+/// Sends the jobs of one queue, to whichever of its partitions each belongs.
+async fn send_into(client: &Client, queue: QueueName, wanted: Option<Wanted>, mut jobs: Vec<Sending>) -> Vec<Sent> {
+    let spread = client.spread(&queue);
+    if let Some(spread) = &spread {
+        if let Err(source) = spread.announce().await {
+            let failed = |id| EnqueueError::Call { id, source: source.clone() };
+            return jobs.into_iter().map(|job| (job.at, Err(failed(job.item.id)))).collect();
+        }
+        jobs.iter_mut().for_each(|job| Spread::scope(&mut job.item));
+    }
+    let mut sent = Vec::with_capacity(jobs.len());
+    // What collided with another client's id is sent once more under a new one.
+    for _ in 0..MAX_MINTS {
+        let parts = match &spread {
+            None => vec![(client.store(queue.clone()), jobs)],
+            Some(spread) => parts(spread, jobs),
+        };
+        let calls = parts.into_iter().map(|(store, jobs)| send_all(client, store, wanted, jobs));
+        jobs = Vec::new();
+        for (ended, again) in join_all(calls).await {
+            sent.extend(ended);
+            jobs.extend(again);
+        }
+        if jobs.is_empty() {
+            break;
+        }
+    }
+    sent.extend(jobs.into_iter().map(|job| (job.at, Err(EnqueueError::Conflict { id: job.item.id }))));
+    sent
+}
+
+/// The jobs of each partition.
+fn parts(spread: &Spread, jobs: Vec<Sending>) -> Vec<(Store, Vec<Sending>)> {
+    let mut parts: Vec<_> = spread.partitions().iter().map(|store| (store.clone(), Vec::new())).collect();
+    for job in jobs {
+        parts[spread.place(&job.item)].1.push(job);
+    }
+    parts.retain(|(_, jobs)| !jobs.is_empty());
+    parts
+}
+
+/// Sends jobs to one queue, and answers what became of them, and those that have to be sent again.
 async fn send_all(
     client: &Client,
-    queue: &Arc<Queue>,
+    store: Store,
     wanted: Option<Wanted>,
     jobs: Vec<Sending>,
-    outcomes: &mut Outcomes,
-) -> Vec<Sending> {
+) -> (Vec<Sent>, Vec<Sending>) {
+    let queue = Arc::new(Queue::new(client.clone(), store));
+    let mut sent = Vec::with_capacity(jobs.len());
     let mut again = Vec::new();
     for call in calls(jobs) {
         let (_, nonce) = client.node().identity();
@@ -144,7 +182,7 @@ async fn send_all(
             };
             match outcome {
                 Outcome::Ended(entered) => {
-                    outcomes[at] = Some(entered.and_then(|entered| ticket(entered, queue, short)));
+                    sent.push((at, entered.and_then(|entered| ticket(entered, &queue, short))));
                 }
                 Outcome::Collided => {
                     item.id = client.mint();
@@ -153,7 +191,7 @@ async fn send_all(
             }
         }
     }
-    again
+    (sent, again)
 }
 
 /// Splits jobs into calls of at most [`MAX_BATCH`] jobs and about [`MAX_CALL_BYTES`].

@@ -9,7 +9,7 @@ mod many;
 mod stores;
 mod ticket;
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
 use tokio::{sync::Mutex, time::Instant};
@@ -27,6 +27,7 @@ pub(crate) use self::{draft::TRACEPARENT, enqueue::MAX_MINTS};
 use crate::{
     clock::later,
     job::{Job, JobId, Minted, NameError, QueueName, Returns},
+    partition::{Partitioned, Spread},
     queue::{Events, JobResult, Queue, ResultError},
     recurring::Recurring,
     store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber, patiently},
@@ -66,6 +67,8 @@ struct Inner {
     max_payload: usize,
     trace_context: Option<TraceContext>,
     subscriber: Mutex<Option<Subscriber>>,
+    /// The queues that are divided.
+    spreads: HashMap<QueueName, Arc<Spread>>,
 }
 
 /// Answers the W3C `traceparent` of the place that enqueues.
@@ -163,7 +166,8 @@ impl Client {
         EnqueueMany::new(self.clone(), jobs.into_iter().map(IntoDraft::into_draft).collect())
     }
 
-    /// A queue's transitions, one by one: to look into it, to repair it, or to write a worker of your own.
+    /// A queue's transitions, one by one: to look into it, to repair it, or to write a worker of your own. Of a queue that is
+    /// divided this is the first partition alone, but for its `enqueue`; see [`partitioned`](Self::partitioned).
     ///
     /// # Errors
     ///
@@ -177,6 +181,22 @@ impl Client {
     /// ```
     pub fn queue(&self, name: impl AsRef<str>) -> Result<Queue, NameError> {
         Ok(self.queue_of(QueueName::new(name)?))
+    }
+
+    /// A queue with all its partitions: to look into them, and to pause, limit and empty them together. It needn't be this
+    /// client that has divided it; a queue that nobody has is as one with one partition.
+    ///
+    /// # Errors
+    ///
+    /// [`NameError`] if the name can't be a queue's.
+    ///
+    /// ```no_run
+    /// # async fn example(client: emq::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// println!("{} emails to send", client.partitioned("mail")?.counts().await?.pending);
+    /// # Ok(()) }
+    /// ```
+    pub fn partitioned(&self, name: impl AsRef<str>) -> Result<Partitioned, NameError> {
+        Ok(Partitioned::new(self.clone(), QueueName::new(name)?))
     }
 
     /// What became of a job of its type's own queue; of a job of another, see [`Queue::result`].
@@ -214,7 +234,10 @@ impl Client {
     {
         #[expect(clippy::expect_used, reason = "documented; `#[job]` checks the name at compile time")]
         let queue = QueueName::new(J::OPTIONS.queue).expect("the queue of the job's type can't be one");
-        self.queue_of(queue).result::<J>(id).await
+        match self.spread(&queue) {
+            Some(_) => Partitioned::new(self.clone(), queue).result::<J>(id).await,
+            None => self.queue_of(queue).result::<J>(id).await,
+        }
     }
 
     /// What becomes of the jobs of a queue, as it happens; as [`Queue::events`].
@@ -236,7 +259,11 @@ impl Client {
     /// # Ok(()) }
     /// ```
     pub async fn events(&self, queue: impl AsRef<str>) -> Result<Events, EventsError> {
-        Ok(self.queue(queue)?.events().await?)
+        let queue = QueueName::new(queue)?;
+        match self.spread(&queue) {
+            Some(_) => Ok(Partitioned::new(self.clone(), queue).events().await?),
+            None => Ok(self.queue_of(queue).events().await?),
+        }
     }
 
     /// The recurring jobs of a queue; see [`Recurring`].
@@ -298,6 +325,11 @@ impl Client {
 
     pub(crate) fn queue_of(&self, queue: QueueName) -> Queue {
         Queue::new(self.clone(), self.store(queue))
+    }
+
+    /// How a queue is divided, if it is.
+    pub(crate) fn spread(&self, queue: &QueueName) -> Option<Arc<Spread>> {
+        self.inner.spreads.get(queue).cloned()
     }
 
     pub(crate) fn max_payload(&self) -> usize {

@@ -156,6 +156,13 @@ impl Unique {
         self
     }
 
+    /// The same, among the jobs of this lane alone.
+    pub(crate) fn within(mut self, lane: &super::LaneName) -> Self {
+        // What no key that a user writes is likely to begin with.
+        self.key = format!("\0{}\0{}", lane.as_str(), self.key);
+        self
+    }
+
     /// The key as it stands on the wire.
     pub(crate) fn key_on_the_wire(&self) -> String {
         deduplication_key(&self.key)

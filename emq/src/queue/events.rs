@@ -1,6 +1,8 @@
 //! What becomes of jobs, as it happens.
 
-use futures_util::{Stream, stream};
+use std::collections::VecDeque;
+
+use futures_util::{FutureExt as _, Stream, future::select_all, stream};
 use serde::Deserialize;
 
 use super::Queue;
@@ -11,8 +13,9 @@ use crate::{
 
 /// What became of a job of a queue, told by the transition itself.
 ///
-/// Told is whatever ends a job or interrupts its run, and its progress. Enqueues, claims, promotions and renewals aren't:
-/// they are the greater part, and each event costs the server about a microsecond.
+/// Told is whatever ends a job or interrupts its run, its progress, and an enqueue that is merged into another job or waits
+/// behind it. Other enqueues, claims, promotions and renewals aren't: they are the greater part, and each event costs the
+/// server about a microsecond.
 ///
 /// # Examples
 ///
@@ -23,7 +26,7 @@ use crate::{
 /// let mut events = queue.events().await?;
 /// while let Some(event) = events.next().await {
 ///     match event {
-///         Event::Dead { id } => println!("{id} is a dead letter"),
+///         Event::Dead { id, reason } => println!("{id} is a dead letter: {}", reason.unwrap_or_default()),
 ///         Event::Gap => println!("something was missed: look with `counts`"),
 ///         _ => {}
 ///     }
@@ -62,6 +65,9 @@ pub enum Event {
     Dead {
         /// The job.
         id: JobId,
+        /// What its [`last_error`](crate::Stored::last_error) is: `expired`, `stalled`, or the text of the error that it
+        /// failed with. `None` if another implementation has buried it.
+        reason: Option<String>,
     },
     /// A dead letter waits again.
     Revived {
@@ -73,10 +79,22 @@ pub enum Event {
         /// The job.
         id: JobId,
     },
-    /// It was removed.
+    /// It was removed, or was a dead letter for as long as such are kept.
     Removed {
         /// The job.
         id: JobId,
+    },
+    /// It does by now what a job was to do that was enqueued with the same deduplication key.
+    Replaced {
+        /// The job that was there before.
+        id: JobId,
+    },
+    /// It was enqueued, and waits until another job has ended, which holds its deduplication key.
+    Parked {
+        /// The job.
+        id: JobId,
+        /// The job that holds the key; `None` if the message doesn't say so.
+        behind: Option<JobId>,
     },
     /// A run has told how far it is.
     Progress {
@@ -108,10 +126,12 @@ impl Event {
             | Self::Snoozed { id }
             | Self::Released { id }
             | Self::Stalled { id }
-            | Self::Dead { id }
+            | Self::Dead { id, .. }
             | Self::Revived { id }
             | Self::Cancelled { id }
             | Self::Removed { id }
+            | Self::Replaced { id }
+            | Self::Parked { id, .. }
             | Self::Progress { id, .. } => Some(*id),
             Self::Other { .. } | Self::Gap => None,
         }
@@ -124,9 +144,13 @@ impl Event {
             job: &'a str,
             #[serde(default)]
             progress: serde_json::Value,
+            #[serde(default)]
+            reason: serde_json::Value,
+            #[serde(default)]
+            behind: serde_json::Value,
         }
         let other = || Self::Other { text: text.to_owned() };
-        let Ok(Told { event, job, progress }) = serde_json::from_str(text) else { return other() };
+        let Ok(Told { event, job, progress, reason, behind }) = serde_json::from_str(text) else { return other() };
         let Ok(id) = job.parse() else { return other() };
         match event {
             "completed" => Self::Completed { id },
@@ -134,10 +158,12 @@ impl Event {
             "snoozed" => Self::Snoozed { id },
             "released" => Self::Released { id },
             "stalled" => Self::Stalled { id },
-            "dead" => Self::Dead { id },
+            "dead" => Self::Dead { id, reason: reason.as_str().map(str::to_owned) },
             "revived" => Self::Revived { id },
             "cancelled" => Self::Cancelled { id },
             "removed" => Self::Removed { id },
+            "replaced" => Self::Replaced { id },
+            "parked" => Self::Parked { id, behind: behind.as_str().and_then(|behind| behind.parse().ok()) },
             "progress" => Self::Progress { id, progress },
             _ => other(),
         }
@@ -158,7 +184,8 @@ impl Event {
 /// ```
 #[derive(Debug)]
 pub struct Events {
-    listening: Listening,
+    /// Those of the queue, or of each of its partitions, which take turns.
+    listening: VecDeque<Listening>,
 }
 
 impl Events {
@@ -176,10 +203,41 @@ impl Events {
     /// # }
     /// ```
     pub async fn next(&mut self) -> Option<Event> {
-        Some(match self.listening.next().await? {
+        Some(match self.notice().await? {
             Notice::Message(text) => Event::read(&text),
             Notice::Gap => Event::Gap,
         })
+    }
+
+    async fn notice(&mut self) -> Option<Notice> {
+        if let [one] = self.listening.make_contiguous() {
+            return one.next().await;
+        }
+        for _ in 0..self.listening.len() {
+            let notice = self.listening.front_mut()?.next().now_or_never();
+            match notice {
+                Some(None) => drop(self.listening.pop_front()),
+                Some(notice) => {
+                    self.listening.rotate_left(1);
+                    return notice;
+                }
+                None => self.listening.rotate_left(1),
+            }
+        }
+        while !self.listening.is_empty() {
+            let (notice, at, others) = select_all(self.listening.iter_mut().map(|one| Box::pin(one.next()))).await;
+            drop(others);
+            if notice.is_some() {
+                return notice;
+            }
+            self.listening.remove(at);
+        }
+        None
+    }
+
+    /// What comes from all of them.
+    pub(crate) fn merged(events: Vec<Self>) -> Self {
+        Self { listening: events.into_iter().flat_map(|events| events.listening).collect() }
     }
 
     /// The same as a stream.
@@ -212,7 +270,7 @@ impl Queue {
     /// ```
     pub async fn events(&self) -> Result<Events, CallError> {
         let (_, listening) = self.client.listen(self.store.events_channel()).await?;
-        Ok(Events { listening })
+        Ok(Events { listening: VecDeque::from([listening]) })
     }
 }
 
@@ -226,10 +284,12 @@ mod tests {
         let text = |event: &str| format!(r#"{{"event":"{event}","job":"{id}","more":[1]}}"#);
         assert_eq!(Event::read(&text("completed")), Event::Completed { id });
         for other in
-            [text("parked"), "not JSON".into(), r#"{"event":"dead"}"#.into(), r#"{"event":"dead","job":7}"#.into()]
+            [text("waits"), "not JSON".into(), r#"{"event":"dead"}"#.into(), r#"{"event":"dead","job":7}"#.into()]
         {
             assert_eq!(Event::read(&other), Event::Other { text: other.clone() }, "{other}");
         }
+        assert_eq!(Event::read(&text("dead")), Event::Dead { id, reason: None });
+        assert_eq!(Event::read(&text("parked")), Event::Parked { id, behind: None });
         let progress = Event::read(&format!(r#"{{"event":"progress","job":"{id}","progress":[3,10]}}"#));
         assert_eq!(progress, Event::Progress { id, progress: serde_json::json!([3, 10]) });
     }

@@ -106,6 +106,11 @@ impl Settings {
         Ok(config)
     }
 
+    /// Whether the server is a Cluster: then one command can't name keys of several queues.
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.config().is_ok_and(|config| matches!(config.server, ServerConfig::Clustered { .. }))
+    }
+
     /// A client that isn't connected yet. `command_timeout` of zero is for one that blocks.
     fn client(&self, command_timeout: Duration, events: usize) -> Result<Client, ConnectError> {
         let config = self.config()?;

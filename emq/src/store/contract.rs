@@ -42,8 +42,8 @@ fn scripts() -> Vec<Known> {
     }
     let mut scripts = of!(
         beat, bury, cancel, claim, complete, counts, drain_lane, enqueue, exchange, extend, fire, get, hold, lane,
-        list, list_lanes, log, logs, obliterate, pause, progress, promote, purge, reap, reassign, release, remove,
-        resume, retry, revive, snooze, state, trim, tune, update
+        limits, list, list_lanes, log, logs, obliterate, partitions, pause, progress, promote, purge, reap, reassign,
+        release, remove, resume, retry, revive, snooze, state, trim, tune, update
     );
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));

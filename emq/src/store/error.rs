@@ -4,7 +4,7 @@ use std::{error::Error, fmt, sync::Arc};
 
 use fred::error::{Error as FredError, ErrorKind};
 
-use crate::job::BoxError;
+use crate::job::{BoxError, NameError};
 
 /// Why a call of the server has no answer, or not the one it should have.
 ///
@@ -187,6 +187,9 @@ pub enum ConnectError {
         /// Its name and version.
         found: String,
     },
+    /// A queue that is to be divided can't have its name, or its partitions theirs.
+    #[error(transparent)]
+    Queue(#[from] NameError),
     /// A call failed while the connection was set up.
     #[error("the connection can't be set up: {0}")]
     Call(#[from] CallError),

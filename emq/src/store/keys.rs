@@ -84,6 +84,15 @@ impl Keys {
     }
 }
 
+/// How many slots a cluster has.
+pub(crate) const SLOTS: u16 = 16_384;
+
+/// The slot of a cluster in which a queue of this name lies.
+pub(crate) fn slot_of(queue: &str) -> u16 {
+    // As the server does with the hash tag alone.
+    fred::util::redis_keyslot(queue.as_bytes())
+}
+
 /// Where in a cluster a plain command on this key goes: fred ignores its other ways to say so.
 pub(super) fn slot(key: &[u8]) -> ClusterHash {
     ClusterHash::Custom(fred::util::redis_keyslot(key))

@@ -23,12 +23,14 @@ mod get;
 mod hold;
 mod keys;
 mod lane;
+mod limits;
 mod list;
 mod list_lanes;
 mod log;
 mod logs;
 mod node;
 mod obliterate;
+mod partitions;
 mod pause;
 mod progress;
 mod promote;
@@ -72,6 +74,7 @@ pub(crate) use self::{
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,
     fire::{Fired, Run, Turn},
+    keys::{SLOTS, slot_of},
     node::{NODE_TTL, Node},
     recurring::{Definition, Record, Template},
     subscriber::{Listening, Notice, Subscriber},
@@ -89,6 +92,7 @@ pub use self::{
     extend::Extended,
     get::Stored,
     lane::LaneState,
+    limits::Limits,
     list::{Listed, Place},
     list_lanes::ListedLane,
     log::MAX_LOG_LINES,

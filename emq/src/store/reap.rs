@@ -9,7 +9,7 @@ use super::{
 use crate::job::JobId;
 
 pub(super) static SCRIPT: Script<8, 2> =
-    script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "reap");
+    script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "reap");
 
 /// What a sweep for expired leases did.
 ///

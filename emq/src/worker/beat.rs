@@ -32,7 +32,13 @@ pub(crate) struct Upkeep {
 }
 
 /// Looks after one queue until the worker stops: on every beat, and in between when something is known to fall due.
-pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, recurrences: Recurrences, stop: CancellationToken) {
+/// Recurring jobs are in the first of a queue's partitions alone.
+pub(super) async fn maintain(
+    line: Arc<Line>,
+    upkeep: Upkeep,
+    recurrences: Option<Recurrences>,
+    stop: CancellationToken,
+) {
     let mut sweeper =
         Sweeper { line: Arc::clone(&line), upkeep, recurrences, is_quiet: false, failing: Failing::default() };
     let mut beats: u32 = 0;
@@ -52,6 +58,10 @@ pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, recurrences: Recur
         if is_beat {
             beats = beats.wrapping_add(1);
             next_beat = later(Instant::now(), upkeep.beat);
+            // While others of the worker's queues have work without end, nobody waits for the marker of one that had none.
+            if !line.is_parked() {
+                line.heat();
+            }
         }
         if stop.run_until_cancelled(Box::pin(sweeper.sweep(trims, registers))).await.is_none() {
             return;
@@ -64,7 +74,7 @@ pub(super) async fn maintain(line: Arc<Line>, upkeep: Upkeep, recurrences: Recur
 struct Sweeper {
     line: Arc<Line>,
     upkeep: Upkeep,
-    recurrences: Recurrences,
+    recurrences: Option<Recurrences>,
     /// When it was last looked at, nothing was there.
     is_quiet: bool,
     failing: Failing,
@@ -97,13 +107,15 @@ impl Sweeper {
                 fires = next_slot == Some(Duration::ZERO);
             }
         }
-        if registers || !recurrences.are_registered() {
-            let registered = recurrences.register(line).await;
-            fires |= recurrences.are_declared();
-            report(line, "registering recurring jobs", &mut failing.register, &registered);
-        }
-        if fires {
-            report(line, "enqueuing recurring jobs", &mut failing.fire, &recurrences.fire(line).await);
+        if let Some(recurrences) = recurrences {
+            if registers || !recurrences.are_registered() {
+                let registered = recurrences.register(line).await;
+                fires |= recurrences.are_declared();
+                report(line, "registering recurring jobs", &mut failing.register, &registered);
+            }
+            if fires {
+                report(line, "enqueuing recurring jobs", &mut failing.fire, &recurrences.fire(line).await);
+            }
         }
         if trims {
             report(line, "trimming", &mut failing.trim, &trim(line, upkeep.keep).await);

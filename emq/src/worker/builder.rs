@@ -8,7 +8,7 @@ use std::{
 use super::{
     BuildError, BuildProblem, Worker,
     beat::Upkeep,
-    order::{Order, Turns},
+    order::{Rank, Turns},
     recurring::Declared,
     registry::Registry,
 };
@@ -101,7 +101,7 @@ pub(super) struct Plan {
     pub(super) registry: Registry,
     pub(super) layers: Vec<UserLayer>,
     pub(super) queues: Vec<Served>,
-    pub(super) order: Order,
+    pub(super) rank: Rank,
     pub(super) name: String,
     pub(super) concurrency: usize,
     pub(super) lease: Duration,
@@ -447,14 +447,14 @@ impl<S: Send + Sync + 'static> WorkerBuilder<S> {
         }
         let upkeep = Upkeep { beat: self.setup.beat, max_stalled: self.setup.max_stalled, keep: self.setup.keep };
         let weights = queues.iter().map(|queue| self.setup.weights.get(queue.name.as_str()).copied().unwrap_or(1));
-        let order = if self.setup.is_strict { Order::Strict } else { Order::Shared(Turns::new(weights)) };
+        let rank = if self.setup.is_strict { Rank::Strict } else { Rank::Shared(Turns::new(weights)) };
         let recurring = served(self.setup.registry.recurring(), &queues);
         let plan = Plan {
             recurring,
             registry: self.setup.registry,
             layers: self.setup.layers,
             queues,
-            order,
+            rank,
             name: self.setup.name,
             concurrency: self.setup.concurrency,
             lease: self.setup.lease,

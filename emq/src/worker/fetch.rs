@@ -172,7 +172,7 @@ impl Fetcher {
 
     /// The next queue in order that may have work and has room.
     fn next_source(&self, claims: usize) -> Option<usize> {
-        self.order.next(self.sources.len(), |at| {
+        self.order.next(|at| {
             let source = &self.sources[at];
             let may_have_work = source.line.is_hot() || claims > 0;
             may_have_work && (source.line.room(0) > 0 || self.rides()) && !source.is_paused()

@@ -22,7 +22,8 @@ pub(crate) struct Line {
     hot: AtomicBool,
     /// The fetcher has found nothing and sleeps: a marker may be waited for.
     parked: AtomicBool,
-    parking: Notify,
+    /// Told of it: whoever waits for this line, and perhaps for others.
+    parking: Arc<Notify>,
     /// When a job falls due or loses its lease next, or a recurring job has its slot, as far as it is known.
     event: Mutex<Option<Instant>>,
     event_moved: Notify,
@@ -30,7 +31,13 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(store: Store, shares: Arc<Shares>, share: usize, fetcher: Arc<Notify>) -> Arc<Self> {
+    pub(super) fn new(
+        store: Store,
+        shares: Arc<Shares>,
+        share: usize,
+        fetcher: Arc<Notify>,
+        parking: Arc<Notify>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             store,
             shares,
@@ -38,7 +45,7 @@ impl Line {
             // It is looked at first of all.
             hot: AtomicBool::new(true),
             parked: AtomicBool::new(false),
-            parking: Notify::new(),
+            parking,
             event: Mutex::new(None),
             event_moved: Notify::new(),
             fetcher,
@@ -90,13 +97,6 @@ impl Line {
 
     pub(super) fn is_parked(&self) -> bool {
         self.parked.load(Ordering::Acquire)
-    }
-
-    /// Waits until the fetcher sleeps.
-    pub(super) async fn parked(&self) {
-        while !self.is_parked() {
-            self.parking.notified().await;
-        }
     }
 
     /// Says when a job falls due or loses its lease next.

@@ -9,6 +9,7 @@ mod fetch;
 mod line;
 mod order;
 mod orders;
+mod partitions;
 mod recurring;
 mod registry;
 mod shares;
@@ -20,7 +21,7 @@ mod wait;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
@@ -29,10 +30,13 @@ use self::{
     exchange::{Exchange, Settling},
     fetch::{Fetcher, Source},
     line::Line,
+    order::Order,
+    partitions::Partition,
     recurring::Recurrences,
     shares::Shares,
     slots::Slots,
     stats::Counters,
+    wait::Watch,
 };
 pub use self::{
     builder::{DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, WorkerBuilder},
@@ -44,7 +48,7 @@ use crate::{
     client::Client,
     clock::later,
     layer::{LeaseKeeper, stack},
-    store::{ConnectError, patiently},
+    store::{ConnectError, Waiter, patiently},
 };
 
 /// Runs jobs.
@@ -191,14 +195,13 @@ impl Worker {
         let keeper = patiently(deadline, || LeaseKeeper::start(&client)).await?;
         counters.count_stuck(keeper.stuck());
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
-        let mut lines = Vec::with_capacity(plan.queues.len());
         let shares = plan.queues.iter().map(|queue| (queue.limit, queue.reserved));
         let shares = Arc::new(Shares::new(plan.concurrency, shares));
-        for (share, queue) in plan.queues.iter().enumerate() {
-            let store = client.store(queue.name.clone());
-            let waiter = patiently(deadline, || store.waiter(client.settings())).await?;
-            lines.push((Line::new(store, Arc::clone(&shares), share, slots.freed()), waiter));
-        }
+        let partitions = patiently(deadline, || partitions::find(&client, &plan.queues)).await?;
+        let counts: Vec<usize> = (0..plan.queues.len())
+            .map(|queue| partitions.iter().filter(|partition| partition.queue == queue).count())
+            .collect();
+        let watches = watches(&client, deadline, &partitions, &shares, &slots).await?;
 
         // Every task ends when `abandon` is cancelled, so that none outlives a run that is dropped.
         let abandon = CancellationToken::new();
@@ -207,25 +210,27 @@ impl Worker {
         let broken = CancellationToken::new();
         // Heard until the end, and not waited for then: also what is in hand in the grace time can be cancelled.
         let orders = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
+        let lines: Vec<_> = watches.iter().flat_map(|watch| watch.lines.iter().map(Arc::clone)).collect();
+        for watch in watches {
+            counters.watch(Arc::clone(&watch.waiter));
+            tasks.spawn_vital(watch.run(stop.clone()), &broken);
+        }
+        for (queue, count) in plan.queues.iter().zip(&counts) {
+            let served = u16::try_from(*count).unwrap_or(u16::MAX);
+            orders.spawn(partitions::watch(client.clone(), queue.name.clone(), served));
+        }
         let mut sources = Vec::with_capacity(lines.len());
         let mut exchanges = HashMap::new();
-        for (line, waiter) in lines {
+        for line in lines {
             orders.spawn(orders::hear(client.clone(), line.store.clone(), keeper.clone()));
-            let waiter = Arc::new(waiter);
-            counters.watch(Arc::clone(&waiter));
             let declared = plan.recurring.iter().filter(|(queue, _)| queue == line.store.name());
             let declared = declared.map(|(_, declared)| declared.clone()).collect();
-            let recurrences = Recurrences::new(client.clone(), declared);
+            let is_first = plan.queues.iter().any(|queue| queue.name == *line.store.name());
+            let recurrences = is_first.then(|| Recurrences::new(client.clone(), declared));
             tasks.spawn_vital(beat::maintain(Arc::clone(&line), plan.upkeep, recurrences, stop.clone()), &broken);
-            tasks.spawn_vital(wait::wait(Arc::clone(&line), waiter, stop.clone()), &broken);
             let claimers = std::array::from_fn(|_| line.claimer(&plan.name, plan.lease));
-            let (exchange, asking) = Exchange::new(
-                Arc::clone(&line),
-                slots.clone(),
-                Arc::clone(&counters),
-                claimers,
-                plan.queues.len() == 1,
-            );
+            let (exchange, asking) =
+                Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimers, partitions.len() == 1);
             runs.spawn_vital(exchange.run(), &broken);
             exchanges.insert(line.store.name().clone(), (line.store.clone(), asking.clone()));
             sources.push(Source::new(line, asking));
@@ -238,14 +243,17 @@ impl Worker {
             writer: Arc::new(Settling { client: client.clone(), exchanges }),
             give_back: give_back.clone(),
         };
-        let (registry, jobs) = plan.registry.into_services();
+        let (mut registry, jobs) = plan.registry.into_services();
+        for partition in &partitions {
+            registry.divide(&plan.queues[partition.queue].name, partition.store.name());
+        }
         let stack = stack::stack(outside, &plan.layers, jobs);
         let fetcher = Fetcher {
             stack,
             registry,
             appetite: Appetite::of_stack(!plan.layers.is_empty()),
             sources,
-            order: plan.order,
+            order: Order::new(plan.rank, counts.into_iter()),
             slots,
             counters: Arc::clone(&counters),
             runs: runs.clone(),
@@ -264,6 +272,32 @@ impl Worker {
             _abandon: abandon.drop_guard(),
         })
     }
+}
+
+/// Makes the lines of these partitions, and the connections that wait for them: one, or on a Cluster one for each, for a
+/// command can't name keys of two slots.
+async fn watches(
+    client: &Client,
+    deadline: Instant,
+    partitions: &[Partition],
+    shares: &Arc<Shares>,
+    slots: &Slots,
+) -> Result<Vec<Watch>, ConnectError> {
+    let settings = client.settings();
+    let at_once = if settings.is_cluster() { 1 } else { partitions.len().max(1) };
+    let mut watches = Vec::with_capacity(partitions.len().div_ceil(at_once));
+    for partitions in partitions.chunks(at_once) {
+        let parking = Arc::new(Notify::new());
+        let line = |partition: &Partition| {
+            let (store, queue) = (partition.store.clone(), partition.queue);
+            Line::new(store, Arc::clone(shares), queue, slots.freed(), Arc::clone(&parking))
+        };
+        let lines = partitions.iter().map(line).collect();
+        let stores: Vec<_> = partitions.iter().map(|partition| &partition.store).collect();
+        let waiter = Arc::new(patiently(deadline, || Waiter::open(settings.clone(), &stores)).await?);
+        watches.push(Watch { lines, parking, waiter });
+    }
+    Ok(watches)
 }
 
 /// Tasks that end when the run is abandoned.

@@ -1,26 +1,64 @@
-/// Which of its queues a worker asks next.
+use std::ops::Range;
+
+/// Which of its queues a worker asks next, and which partition of it.
 #[derive(Clone, Debug)]
-pub(super) enum Order {
+pub(super) struct Order {
+    rank: Rank,
+    queues: Vec<Partitions>,
+}
+
+/// Which queue comes first.
+#[derive(Clone, Debug)]
+pub(super) enum Rank {
     /// The first that may have work.
     Strict,
     /// By their weights.
     Shared(Turns),
 }
 
+/// The partitions of a queue, which take turns.
+#[derive(Clone, Debug)]
+struct Partitions {
+    all: Range<usize>,
+    last: usize,
+}
+
 impl Order {
-    /// The next queue to ask, of those that may have work and have room.
-    pub(super) fn next(&self, count: usize, is_ready: impl Fn(usize) -> bool) -> Option<usize> {
-        match self {
-            Self::Strict => (0..count).find(|queue| is_ready(*queue)),
-            Self::Shared(turns) => turns.next(is_ready),
-        }
+    /// For queues of so many partitions each, which are numbered one queue after the other.
+    pub(super) fn new(rank: Rank, partitions: impl Iterator<Item = usize>) -> Self {
+        let mut first = 0;
+        let queues = partitions.map(|count| {
+            let all = first..first + count;
+            first = all.end;
+            Partitions { last: all.end.saturating_sub(1), all }
+        });
+        Self { queues: queues.collect(), rank }
     }
 
-    /// Says how many jobs a queue had when it was asked.
-    pub(super) fn took(&mut self, queue: usize, jobs: usize) {
-        if let Self::Shared(turns) = self {
+    /// The next partition to ask, of those that may have work and have room.
+    pub(super) fn next(&self, is_ready: impl Fn(usize) -> bool) -> Option<usize> {
+        let of = |queue: usize| self.queues[queue].next(&is_ready);
+        let queue = match &self.rank {
+            Rank::Strict => (0..self.queues.len()).find(|queue| of(*queue).is_some()),
+            Rank::Shared(turns) => turns.next(|queue| of(queue).is_some()),
+        };
+        queue.and_then(of)
+    }
+
+    /// Says how many jobs a partition had when it was asked.
+    pub(super) fn took(&mut self, partition: usize, jobs: usize) {
+        let Some(queue) = self.queues.iter().position(|queue| queue.all.contains(&partition)) else { return };
+        self.queues[queue].last = partition;
+        if let Rank::Shared(turns) = &mut self.rank {
             turns.took(queue, jobs);
         }
+    }
+}
+
+impl Partitions {
+    fn next(&self, is_ready: impl Fn(usize) -> bool) -> Option<usize> {
+        let after = (self.last + 1).min(self.all.end);
+        (after..self.all.end).chain(self.all.start..after).find(|partition| is_ready(*partition))
     }
 }
 
@@ -117,10 +155,36 @@ mod tests {
 
     #[test]
     fn in_a_strict_order_the_first_that_may_have_work_is_next() {
-        let mut order = Order::Strict;
+        let mut order = Order::new(Rank::Strict, [1, 1, 1].into_iter());
         order.took(0, 100);
-        assert_eq!(order.next(3, |_| true), Some(0));
-        assert_eq!(order.next(3, |queue| queue == 2), Some(2));
-        assert_eq!(order.next(3, |_| false), None);
+        assert_eq!(order.next(|_| true), Some(0));
+        assert_eq!(order.next(|queue| queue == 2), Some(2));
+        assert_eq!(order.next(|_| false), None);
+    }
+
+    #[test]
+    fn a_queue_of_many_partitions_has_no_more_turns_than_one_of_one_and_its_partitions_take_turns() {
+        let turns = Turns::new([1, 1].into_iter());
+        let mut order = Order::new(Rank::Shared(turns), [3, 1].into_iter());
+        let mut took = Vec::new();
+        for _ in 0..8 {
+            let partition = order.next(|_| true).unwrap();
+            order.took(partition, 1);
+            took.push(partition);
+        }
+        assert_eq!(took, [0, 3, 1, 3, 2, 3, 0, 3]);
+    }
+
+    #[test]
+    fn in_a_strict_order_the_partitions_of_a_queue_take_turns() {
+        let mut order = Order::new(Rank::Strict, [2, 1].into_iter());
+        let mut took = Vec::new();
+        for _ in 0..3 {
+            let partition = order.next(|_| true).unwrap();
+            order.took(partition, 1);
+            took.push(partition);
+        }
+        assert_eq!(took, [0, 1, 0]);
+        assert_eq!(order.next(|partition| partition != 0), Some(1));
     }
 }

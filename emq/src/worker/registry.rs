@@ -129,6 +129,8 @@ impl Registered {
 pub(super) struct Names {
     options: HashMap<&'static str, JobOptions>,
     jobs: Vec<(&'static str, &'static str)>,
+    /// Partition → the queue that it is of.
+    partitions: HashMap<QueueName, QueueName>,
 }
 
 impl Names {
@@ -136,8 +138,14 @@ impl Names {
         self.options.get(name).copied().unwrap_or_default()
     }
 
+    /// Says of which queue a partition is.
+    pub(super) fn divide(&mut self, queue: &QueueName, partition: &QueueName) {
+        self.partitions.insert(partition.clone(), queue.clone());
+    }
+
     /// The job of a row without a name, as EchoMQ writes them: the queue's only one.
     pub(super) fn unnamed(&self, queue: &QueueName) -> Option<&'static str> {
+        let queue = self.partitions.get(queue).unwrap_or(queue);
         let only = |mut jobs: Vec<&'static str>| if jobs.len() == 1 { jobs.pop() } else { None };
         let of_queue = self.jobs.iter().filter(|(_, of)| *of == queue.as_str()).map(|(name, _)| *name).collect();
         only(of_queue).or_else(|| only(self.jobs.iter().map(|(name, _)| *name).collect()))
@@ -149,7 +157,7 @@ mod tests {
     use super::*;
 
     fn names(jobs: &[(&'static str, &'static str)]) -> Names {
-        Names { options: HashMap::new(), jobs: jobs.to_vec() }
+        Names { jobs: jobs.to_vec(), ..Names::default() }
     }
 
     #[test]
@@ -159,5 +167,10 @@ mod tests {
         assert_eq!(names(&[("send", "other")]).unnamed(&mail), Some("send"), "the worker has no other");
         assert_eq!(names(&[("send", "mail"), ("bounce", "mail")]).unnamed(&mail), None);
         assert_eq!(names(&[("send", "a"), ("bounce", "b")]).unnamed(&mail), None);
+        let mut both = names(&[("send", "mail"), ("bill", "money")]);
+        let partition = QueueName::new("mail.1-ds").unwrap();
+        assert_eq!(both.unnamed(&partition), None);
+        both.divide(&mail, &partition);
+        assert_eq!(both.unnamed(&partition), Some("send"), "a partition is of its queue");
     }
 }

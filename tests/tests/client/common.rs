@@ -8,6 +8,9 @@ use tokio::time::{sleep, timeout};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
+/// What takes no longer has an end, on any machine; what waits for ever hasn't.
+pub(crate) const BOUNDED: Duration = Duration::from_secs(20);
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Work {
     pub(crate) n: u32,
@@ -19,11 +22,13 @@ impl Job for Work {
 
 /// A client that gives up on a silent server soon, and then tries again for long enough.
 pub(crate) fn impatient(url: &str) -> ClientBuilder {
-    Client::builder(url)
-        .node(1)
-        .connect_timeout(Duration::from_secs(1))
-        .command_timeout(Duration::from_millis(300))
-        .retry_for(Duration::from_secs(20))
+    patient(url).command_timeout(Duration::from_secs(1))
+}
+
+/// A client that waits for an answer for as long as one may take on a machine that is busy with other things.
+pub(crate) fn patient(url: &str) -> ClientBuilder {
+    let builder = Client::builder(url).node(1).connect_timeout(Duration::from_secs(10));
+    builder.command_timeout(Duration::from_secs(20)).retry_for(MINUTE)
 }
 
 /// Looks again and again until it is so.
@@ -32,7 +37,7 @@ pub(crate) fn impatient(url: &str) -> ClientBuilder {
 ///
 /// If it doesn't come to pass.
 pub(crate) async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
-    let waited = timeout(Duration::from_secs(20), async {
+    let waited = timeout(MINUTE, async {
         while !look().await {
             sleep(Duration::from_millis(5)).await;
         }

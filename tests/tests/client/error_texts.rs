@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
-use emq::{CallError, Queue};
+use emq::{CallError, ClientBuilder, Queue};
 use support::proxy::{When, named};
 use support::{Proxy, Raw, Server};
 
-use crate::common::{eventually, impatient};
+use crate::common::{eventually, impatient, patient};
 
 /// A queue through a proxy, whose calls are tried once.
 async fn once(proxy: &Proxy) -> Queue {
-    let client = impatient(&proxy.url()).retry_for(Duration::ZERO).connect().await.unwrap();
+    once_by(patient(&proxy.url())).await
+}
+
+async fn once_by(client: ClientBuilder) -> Queue {
+    let client = client.retry_for(Duration::ZERO).connect().await.unwrap();
     let queue = client.queue("q").unwrap();
     // The script is loaded by now.
     queue.counts().await.unwrap();
@@ -37,7 +41,7 @@ async fn a_connection_that_closes_under_a_call_leaves_it_unknown() {
 async fn a_silent_server_leaves_a_call_unknown() {
     let server = Server::start().await;
     let proxy = Proxy::start(server.port());
-    let queue = once(&proxy).await;
+    let queue = once_by(impatient(&proxy.url())).await;
     proxy.lose_reply(named("EVALSHA"), When::Once);
     let error = queue.counts().await.unwrap_err();
     assert!(matches!(error, CallError::Unknown { .. }), "{error:?}");

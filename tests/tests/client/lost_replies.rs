@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use support::proxy::{Command, When};
 use support::{Proxy, Raw, Server};
 
-use crate::common::{MINUTE, Work, impatient};
+use crate::common::{MINUTE, Work, impatient, patient};
 
 /// What happens to the one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,7 +72,7 @@ impl Line {
     async fn with(server: &Server, fault: Fault) -> Self {
         let proxy = Proxy::start(server.port());
         // What is merely slow is to be waited for, on a busy machine as well.
-        let patience = Duration::from_millis(if fault.is_silent() { 600 } else { 10_000 });
+        let patience = Duration::from_millis(if fault.is_silent() { 3_000 } else { 20_000 });
         let client = impatient(&proxy.url()).command_timeout(patience).connect().await.unwrap();
         Self::of(server, proxy, client).await
     }
@@ -114,7 +114,7 @@ impl Line {
         let answer = if fault == Fault::BlackHole {
             let heal = async {
                 // The connection that swallowed the call has been given up by then.
-                tokio::time::sleep(Duration::from_millis(500)).await;
+                tokio::time::sleep(Duration::from_millis(2_500)).await;
                 self.proxy.heal();
             };
             tokio::join!(call, heal).0
@@ -501,7 +501,7 @@ async fn a_claim_that_was_given_up_finds_its_jobs_at_the_next_try() {
     for n in 0..3 {
         line.sound.enqueue(Work { n }).await.unwrap();
     }
-    let client = impatient(&line.proxy.url()).retry_for(Duration::ZERO).connect().await.unwrap();
+    let client = patient(&line.proxy.url()).retry_for(Duration::ZERO).connect().await.unwrap();
     let mut claimer: Claimer = client.queue(line.broken.name().as_str()).unwrap().claimer("w");
     line.arm(Fault::ReplyCut);
     assert!(claimer.claim(2).await.is_err());

@@ -10,7 +10,7 @@ use support::proxy::{When, named};
 use support::{Proxy, Raw, Server};
 use tokio::task::JoinSet;
 
-use crate::common::{Work, impatient};
+use crate::common::{Work, patient};
 
 const JOBS: u32 = 600;
 
@@ -19,7 +19,7 @@ async fn run(url: &str, around: &Queue) {
     // The first connection is tried once, and may be struck as well.
     let mut tries = 0..100;
     let client = loop {
-        match impatient(url).connect().await {
+        match patient(url).connect().await {
             Ok(client) => break client,
             Err(error) => assert!(tries.next().is_some(), "{error}"),
         }
@@ -132,7 +132,7 @@ async fn scripts_are_flushed_under_bulks_and_pipelines() {
     const SINGLE: u32 = 2_000;
     let server = Server::start().await;
     let queue = queue(&server).await;
-    let client = impatient(&server.url()).connect().await.unwrap();
+    let client = patient(&server.url()).connect().await.unwrap();
     let name = queue.name().to_string();
     let run = async {
         let bulk = client.enqueue_many((0..BULK).map(|n| Draft::of(Work { n }).queue(&name)));

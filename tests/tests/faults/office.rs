@@ -8,7 +8,8 @@ use std::{
 };
 
 use emq::{
-    Backoff, Client, Completion, Handler, Job, JobContext, JobError, JobId, JobOptions, Queue, Worker, inject::Scope,
+    Backoff, Client, Completion, Handler, Job, JobContext, JobError, JobId, JobOptions, Queue, Worker,
+    inject::{ReportError, Scope},
     shutdown_signal,
 };
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub(crate) enum Chore {
     PanicsAtFirst,
     /// It takes so many milliseconds, and ends so.
     EndsAfter(u64, End),
+    /// It takes for ever, and what it has left elsewhere tells how far it is until that is refused.
+    Reports,
 }
 
 /// How a run ends that isn't simply done.
@@ -88,6 +91,11 @@ impl Handler<()> for Task {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 return Err(end.error());
             }
+            Chore::Reports => {
+                // A task of its own isn't dropped with the run that has lost its lease.
+                tokio::spawn(report(scope.context().clone()));
+                std::future::pending::<()>().await;
+            }
         }
         event(&format!("ends {id} {run}"));
         Ok(Completion::empty())
@@ -105,6 +113,20 @@ async fn note(context: &JobContext) {
     let slot = context.slot().expect("it is the job of a slot").duration_since(UNIX_EPOCH).unwrap().as_millis();
     let line = format!("{slot} {}", context.id());
     Raw::open(port).await.unwrap().command(&["RPUSH", &notes(context.queue()), &line]).await;
+}
+
+async fn report(context: JobContext) {
+    let (id, run) = (context.id(), context.fence());
+    let mut is_first = true;
+    loop {
+        match context.progress(&run).await {
+            Ok(()) if std::mem::take(&mut is_first) => event(&format!("reports {id} {run}")),
+            Err(ReportError::Stale) => break,
+            _ => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+    let logged = context.log("too late").await;
+    event(&format!("refused {id} {run} and its line {}", matches!(logged, Err(ReportError::Stale))));
 }
 
 /// The worker process.
@@ -156,6 +178,7 @@ async fn worker_main() {
 pub(crate) struct Office {
     pub(crate) queue: Queue,
     url: String,
+    port: u16,
 }
 
 impl Office {
@@ -165,7 +188,7 @@ impl Office {
 
     pub(crate) async fn on(server: &Server, label: &str) -> Self {
         let client = Client::connect(server.url()).await.unwrap();
-        Self { queue: client.queue(queue_name(label)).unwrap(), url: server.url() }
+        Self { queue: client.queue(queue_name(label)).unwrap(), url: server.url(), port: server.port() }
     }
 
     /// Starts a worker process and waits until it listens to signals.
@@ -194,6 +217,14 @@ impl Office {
 
     pub(crate) async fn enqueue_into(&self, lane: &str, chore: Chore) -> JobId {
         self.queue.enqueue(Task { chore }).group(lane).await.unwrap().id()
+    }
+
+    /// Ends the lease of a job that is held.
+    pub(crate) async fn end_lease(&self, id: JobId) {
+        let active = format!("emq:{{{}}}:active", self.queue.name());
+        let changed =
+            Raw::open(self.port).await.unwrap().command(&["ZADD", &active, "XX", "CH", "1", id.as_str()]).await;
+        assert_eq!(changed.int(), 1, "it is held");
     }
 
     /// Waits until it is so: on the server there is nothing to be awaited.

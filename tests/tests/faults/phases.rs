@@ -28,11 +28,13 @@ async fn office(server: &Server, label: &str) -> (Office, Proxy, String) {
 #[tokio::test]
 async fn a_job_whose_worker_is_killed_before_it_heard_of_its_claim_runs_elsewhere() {
     let (office, proxy, url) = office(support::server().await, "claimed").await;
-    let worker = office.worker_with(&[("EMQ_TEST_URL", &url)]).await;
+    // Killed before its own lease can end, on any machine; and then the lease is ended by hand.
+    let worker = office.worker_with(&[("EMQ_TEST_URL", &url), ("EMQ_TEST_LEASE", "60000")]).await;
     proxy.lose_reply(is_claim, When::Every(1));
     let id = office.enqueue(Chore::Quick).await;
     office.until(async || office.queue.counts().await.unwrap().active == 1).await;
     worker.kill().await;
+    office.end_lease(id).await;
     let mut next = office.worker().await;
     next.wait_line(&format!("ends {id} 2")).await;
     office.completed(1).await;
@@ -44,11 +46,12 @@ async fn a_job_whose_worker_is_killed_before_it_heard_of_its_claim_runs_elsewher
 async fn a_job_whose_worker_is_killed_before_its_completion_arrives_runs_again() {
     let (office, proxy, url) = office(support::server().await, "unsettled").await;
     proxy.cut_request(is_completion, When::Every(1));
-    let mut worker = office.worker_with(&[("EMQ_TEST_URL", &url)]).await;
+    let mut worker = office.worker_with(&[("EMQ_TEST_URL", &url), ("EMQ_TEST_LEASE", "60000")]).await;
     let id = office.enqueue(Chore::Quick).await;
     worker.wait_line(&format!("ends {id} 1")).await;
     proxy.wait_cuts(1).await;
     worker.kill().await;
+    office.end_lease(id).await;
     let mut next = office.worker().await;
     next.wait_line(&format!("ends {id} 2")).await;
     office.completed(1).await;

@@ -46,7 +46,7 @@ async fn an_idle_worker_ends_soon_after_it_is_told() {
     let told = Instant::now();
     worker.terminate();
     worker.wait_line("completed 1").await;
-    assert!(told.elapsed() < Duration::from_secs(2), "{:?}", told.elapsed());
+    assert!(told.elapsed() < Duration::from_secs(10), "it doesn't wait for its grace time: {:?}", told.elapsed());
     assert!(worker.wait().await.is_success());
 }
 
@@ -87,7 +87,7 @@ async fn a_worker_that_is_told_to_end_while_it_cant_even_start_ends() {
         signal(&worker);
         worker.wait_line("completed 0").await;
         assert!(worker.wait().await.is_success());
-        assert!(told.elapsed() < Duration::from_secs(10), "{:?}", told.elapsed());
+        assert!(told.elapsed() < Duration::from_secs(30), "{:?}", told.elapsed());
         server.thaw();
     }
 }

@@ -6,7 +6,6 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
 };
 
 use emq::{Client, Completion, Handler, Job, JobError, JobId, Worker, WorkerHandle, inject::Scope};
@@ -27,8 +26,6 @@ impl Job for Count {
 pub(crate) struct Counter {
     sum: Arc<AtomicU64>,
     runs: Arc<Mutex<BTreeMap<JobId, u32>>>,
-    /// When the last one ran, and the longest that none did.
-    pace: Arc<Mutex<(Option<Instant>, Duration)>>,
     bell: Arc<Notify>,
 }
 
@@ -43,16 +40,8 @@ impl Counter {
     /// Notes a run.
     fn ran(&self, id: JobId, n: u64) {
         *self.runs.lock().unwrap().entry(id).or_default() += 1;
-        let mut pace = self.pace.lock().unwrap();
-        let pause = pace.0.map_or(Duration::ZERO, |last| last.elapsed());
-        *pace = (Some(Instant::now()), pace.1.max(pause));
         self.sum.fetch_add(n, Ordering::SeqCst);
         self.bell.notify_one();
-    }
-
-    /// The longest time between two runs.
-    pub(crate) fn longest_pause(&self) -> Duration {
-        self.pace.lock().unwrap().1
     }
 
     /// How often the job has run.

@@ -4,6 +4,7 @@ mod cluster;
 mod failover;
 mod jobs;
 mod load;
+mod partitions;
 mod resharding;
 mod sentinel;
 mod tls;

@@ -2,17 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use emq::Client;
 use support::{Raw, Reply, Server, queue_name};
 
 use crate::{
-    cluster::{cluster, owner, queue_at, url},
+    cluster::{cluster, owner, patient, queue_at},
     jobs::{Count, Counter, start},
     load::Load,
 };
 
-/// Moves a slot as the servers' own tools do it: key by key, from one node to the next.
-async fn move_slot(nodes: &[Server], slot: i64, from: usize, to: usize) -> usize {
+/// How many jobs wait for later.
+const LATER: usize = 300;
+
+/// Moves a slot as the servers' own tools do it: key by key, from one node to the next. With half of its keys here and half
+/// there, it waits for `half_way`.
+async fn move_slot(nodes: &[Server], slot: i64, from: usize, to: usize, half_way: impl Future<Output = ()>) -> usize {
+    let mut half_way = Some(half_way);
     let mut raws = Vec::new();
     let mut ids = Vec::new();
     for node in nodes {
@@ -38,6 +42,11 @@ async fn move_slot(nodes: &[Server], slot: i64, from: usize, to: usize) -> usize
         let reply = raws[from].command(&args).await;
         assert!(!reply.is_error(), "{reply}");
         moved += keys.len();
+        if moved >= LATER / 2
+            && let Some(half_way) = half_way.take()
+        {
+            half_way.await;
+        }
         // Slowly, as it is with many keys: what runs meanwhile meets the slot in every state.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -50,7 +59,7 @@ async fn move_slot(nodes: &[Server], slot: i64, from: usize, to: usize) -> usize
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slot_that_is_moved_key_by_key_under_load_loses_no_job_and_doubles_none() {
     let nodes = cluster().await;
-    let client = Client::connect(url(&nodes)).await.unwrap();
+    let client = patient(&nodes).await;
     let counter = Counter::default();
     let name = queue_name("resharded");
     let worker = start(&client, &counter, std::slice::from_ref(&name));
@@ -58,7 +67,7 @@ async fn a_slot_that_is_moved_key_by_key_under_load_loses_no_job_and_doubles_non
     let (slot, from) = owner(&nodes, &queue).await;
     // What waits for later has keys too, so that there is something to move whatever the worker does.
     let later: Vec<_> =
-        (0..300).map(|_| emq::Draft::of(Count { n: 1 }).delay(Duration::from_secs(3600)).queue(&name)).collect();
+        (0..LATER).map(|_| emq::Draft::of(Count { n: 1 }).delay(Duration::from_secs(3600)).queue(&name)).collect();
     client.enqueue_many(later).await.unwrap();
 
     let load = Load::on(&queue);
@@ -70,18 +79,22 @@ async fn a_slot_that_is_moved_key_by_key_under_load_loses_no_job_and_doubles_non
     for _ in 0..2 {
         counter.reaches(counter.jobs() as u64 + 100).await;
         let to = (at + 1) % nodes.len();
-        assert!(move_slot(&nodes, slot, at, to).await >= 300);
+        let half_way = async {
+            undisturbed.reaches(undisturbed.jobs() as u64 + 100).await;
+        };
+        assert!(move_slot(&nodes, slot, at, to, half_way).await >= LATER);
         at = to;
         let moved = Instant::now();
         counter.reaches(counter.jobs() as u64 + 100).await;
-        assert!(moved.elapsed() < Duration::from_secs(10), "well again after {:?}", moved.elapsed());
+        assert!(moved.elapsed() < Duration::from_secs(30), "well again after {:?}", moved.elapsed());
     }
     let ids = load.enqueued().await;
     counter.reaches(ids.len() as u64).await;
     let idle = async { while queue.counts().await.unwrap().active > 0 {} };
     tokio::time::timeout(Duration::from_secs(20), idle).await.unwrap();
     let counts = queue.counts().await.unwrap();
-    assert_eq!((counts.completed, counts.scheduled, counts.unfinished()), (ids.len() as u64, 300, 300));
+    let later = LATER as u64;
+    assert_eq!((counts.completed, counts.scheduled, counts.unfinished()), (ids.len() as u64, later, later));
     assert!(ids.iter().all(|id| counter.runs(*id) == 1), "{} runs too many", counter.repeats());
     let stats = worker.stats();
     assert_eq!((stats.stale, stats.lost, stats.dropped), (0, 0, 0));
@@ -90,14 +103,13 @@ async fn a_slot_that_is_moved_key_by_key_under_load_loses_no_job_and_doubles_non
     let ids = others.enqueued().await;
     undisturbed.reaches(ids.len() as u64).await;
     assert!(ids.iter().all(|id| undisturbed.runs(*id) == 1));
-    assert!(undisturbed.longest_pause() < Duration::from_secs(3), "{:?}", undisturbed.longest_pause());
     their_worker.shutdown();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slot_that_the_server_moves_in_one_go_is_followed() {
     let nodes = cluster().await;
-    let client = Client::connect(url(&nodes)).await.unwrap();
+    let client = patient(&nodes).await;
     let counter = Counter::default();
     let name = queue_name("migrated");
     let worker = start(&client, &counter, std::slice::from_ref(&name));

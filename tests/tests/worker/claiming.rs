@@ -303,7 +303,7 @@ async fn what_a_lost_reply_had_brought_isnt_begun_while_there_is_no_room_for_it(
     let crowd = Crowd::default();
     let builder = emq::Worker::builder(&client).state(crowd.handler_that_takes(|n| 500 * (n + 1))).register::<Errand>();
     let worker = start(builder.queue(first.name()).queue(second.name()).concurrency(3));
-    first.waited_for(2).await;
+    first.waited_for(1).await;
     let claims_first = first.key("claims");
     proxy.cut_reply(move |command| command.has(&claims_first), When::Once);
     first.enqueue(3).await;

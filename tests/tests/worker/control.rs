@@ -5,13 +5,13 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use emq::{Completion, Draft, JobError, Lane, Lease, Rate, Reassigned, Revived, Ticket, Updated};
+use emq::{Completion, Draft, JobError, Rate};
 use support::{Proxy, Server};
 
-use crate::errand::{Does, Errand, Place, is_done, median, ms, start, telling, tells};
+use crate::errand::{Does, Errand, Place, begins_at_once, is_done, ms, start, telling, tells};
 
 #[tokio::test]
 async fn nothing_starts_once_pause_has_returned_also_not_on_workers_that_were_waiting() {
@@ -36,160 +36,6 @@ async fn nothing_starts_once_pause_has_returned_also_not_on_workers_that_were_wa
     for worker in workers {
         worker.stop().await;
     }
-}
-
-/// Every way into "can run now" that an operator has. Those of jobs by themselves (an enqueue, a time, a retry) are in
-/// `idle.rs`, that of a slot below; whatever else makes a job claimable gets its word here.
-#[tokio::test]
-async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
-    let place = Place::shared("wakes").await;
-    let (tell, mut told) = telling();
-    let worker = start(place.worker(tells(&tell)).beat(ms(60_000)));
-    let (queue, lane) = (&place.queue, place.queue.lane("a").unwrap());
-    let hour = Duration::from_secs(3_600);
-    let mut raw = place.raw().await;
-    let ways = [
-        "resume",
-        "lane resume",
-        "limit",
-        "lane limit",
-        "rate",
-        "lane rate",
-        "reassign",
-        "run now",
-        "update",
-        "reschedule",
-        "revive",
-        "release",
-        "reap",
-    ];
-    for way in ways {
-        let mut took = Vec::new();
-        for n in 0..9 {
-            match way {
-                "resume" => queue.pause().await.unwrap(),
-                "limit" => queue.set_concurrency(0).await.unwrap(),
-                "lane limit" => lane.set_concurrency(0).await.unwrap(),
-                "rate" => spend(&place, &mut told, queue.set_rate(Rate::per(1, hour)), None).await,
-                "lane rate" => spend(&place, &mut told, lane.set_rate(Rate::per(1, hour)), Some("a")).await,
-                "lane resume" | "reassign" => lane.pause().await.unwrap(),
-                _ => {}
-            }
-            let ticket = match way {
-                "run now" | "update" | "reschedule" => place.errand(n).delay(hour).await.unwrap(),
-                "revive" | "release" | "reap" => elsewhere(&place, &lane, n, way).await,
-                _ => place.errand(n).group("a").await.unwrap(),
-            };
-            let id = ticket.id();
-            // Until it sleeps again.
-            tokio::time::sleep(ms(30)).await;
-            assert!(told.rest().is_empty(), "{way}");
-            let before = Instant::now();
-            match way {
-                "resume" => queue.resume().await.unwrap(),
-                "limit" => queue.set_concurrency(None).await.unwrap(),
-                "lane limit" => lane.set_concurrency(1).await.unwrap(),
-                "rate" => queue.set_rate(None).await.unwrap(),
-                "lane rate" => lane.set_rate(None).await.unwrap(),
-                "run now" => assert_eq!(ticket.run_now().await.unwrap(), Updated::Updated),
-                "update" => assert_eq!(queue.update(id).now().await.unwrap(), Updated::Updated),
-                "reschedule" => assert_eq!(ticket.reschedule(ms(1)).await.unwrap(), Updated::Updated),
-                "revive" => assert_eq!(queue.revive(id).await.unwrap(), Revived::Revived),
-                "release" => assert!(queue.release(&Lease::new(id, 1)).await.unwrap().is_settled()),
-                "reap" => {
-                    raw.command(&["ZADD", &place.key("active"), "1", id.as_str()]).await;
-                    assert_eq!(queue.reap(None).await.unwrap().recovered, [id]);
-                }
-                "reassign" => assert_eq!(queue.reassign(id, None).await.unwrap(), Reassigned::Reassigned),
-                _ => lane.resume().await.unwrap(),
-            }
-            assert_eq!(told.next().await, n, "{way}");
-            took.push(before.elapsed());
-            lane.set_concurrency(None).await.unwrap();
-            lane.resume().await.unwrap();
-        }
-        assert!(median(took.clone()) < ms(50), "{way}: {took:?}");
-    }
-    worker.stop().await;
-}
-
-/// A job that somebody else holds, or has buried.
-async fn elsewhere(place: &Place, lane: &Lane, n: u64, way: &str) -> Ticket<Errand> {
-    // In a lane that is paused it isn't the worker's, and then it is moved by hand: nobody else may be woken by it.
-    lane.pause().await.unwrap();
-    let ticket = place.errand(n).group("a").await.unwrap();
-    let mut raw = place.raw().await;
-    let id = ticket.id().to_string();
-    let line = place.key("g:a:pending");
-    let commands = [
-        vec!["ZREM".to_owned(), line, id.clone()],
-        vec![
-            "ZADD".to_owned(),
-            place.key(if way == "revive" { "dead" } else { "active" }),
-            "99999999999999".to_owned(),
-            id.clone(),
-        ],
-        vec!["HSET".to_owned(), place.key(format!("job:{id}")), "attempts".to_owned(), "1".to_owned()],
-    ];
-    for command in commands {
-        raw.command(&command).await;
-    }
-    lane.resume().await.unwrap();
-    ticket
-}
-
-/// Sets a rate, and uses it up.
-async fn spend(
-    place: &Place,
-    told: &mut crate::errand::Told<u64>,
-    set: impl Future<Output = Result<(), emq::CallError>>,
-    lane: Option<&str>,
-) {
-    set.await.unwrap();
-    let errand = place.errand(1_000);
-    if let Some(lane) = lane {
-        errand.group(lane).await.unwrap()
-    } else {
-        errand.await.unwrap()
-    };
-    assert_eq!(told.next().await, 1_000);
-}
-
-#[tokio::test]
-async fn a_slot_that_comes_free_starts_the_next_job_within_50_ms_on_another_worker() {
-    let place = Place::shared("slots").await;
-    let (busy_tells, mut busy) = telling();
-    let (idle_tells, mut idle) = telling();
-    let let_go = Arc::new(tokio::sync::Notify::new());
-    let does = |tell: crate::errand::Tell<u64>, let_go: Arc<tokio::sync::Notify>| {
-        Does::new(move |n, _| {
-            tell.tell(n);
-            let let_go = Arc::clone(&let_go);
-            async move {
-                let_go.notified().await;
-                Ok(Completion::empty())
-            }
-        })
-    };
-    place.queue.set_concurrency(1).await.unwrap();
-    let first = start(place.worker(does(busy_tells, Arc::clone(&let_go))).concurrency(1).beat(ms(60_000)));
-    place.errand(0).await.unwrap();
-    busy.next().await;
-    let second = start(place.worker(does(idle_tells, Arc::clone(&let_go))).beat(ms(60_000)));
-    let mut took = Vec::new();
-    for n in 1..10 {
-        place.errand(n).await.unwrap();
-        tokio::time::sleep(ms(30)).await;
-        assert!(busy.rest().is_empty() && idle.rest().is_empty());
-        let before = Instant::now();
-        let_go.notify_one();
-        tokio::select! { started = busy.next() => assert_eq!(started, n), started = idle.next() => assert_eq!(started, n) }
-        took.push(before.elapsed());
-    }
-    assert!(median(took.clone()) < ms(50), "{took:?}");
-    let_go.notify_one();
-    first.stop().await;
-    second.stop().await;
 }
 
 #[tokio::test]
@@ -220,7 +66,8 @@ async fn a_limited_worker_sleeps_until_the_limit_ends_and_starts_in_time() {
         }
         let sent = proxy.requests() - before;
         let gaps: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert!(median(gaps.clone()) < ms(800), "{gaps:?}");
+        // Without being woken it would look by itself every 5 s.
+        assert!(gaps.iter().filter(|gap| **gap < ms(2_500)).count() >= 2, "{gaps:?}");
         // Per job: to look when its time has come, to wait for it, to claim and to complete it.
         assert!(sent < 5 * 16, "{sent} commands for 5 jobs in {:?}", times[4] - times[0]);
         worker.stop().await;
@@ -295,6 +142,30 @@ async fn queues_with_weights_share_a_worker_in_proportion() {
     }
     worker.stop().await;
     assert!((285..=315).contains(&heavy), "{heavy} of 400 were of the queue with three quarters");
+}
+
+#[tokio::test]
+async fn a_queue_that_had_no_work_isnt_starved_by_the_backlog_of_another() {
+    let place = Place::shared("backlog").await;
+    let other = place.another("now-and-then");
+    let (tell, mut told) = telling();
+    let does = Does::new(move |n, _| {
+        tell.tell(n);
+        async {
+            tokio::time::sleep(ms(5)).await;
+            Ok::<_, JobError>(Completion::empty())
+        }
+    });
+    place.enqueue(4_000).await;
+    let worker = start(place.worker(does).queue(other.name()).concurrency(2));
+    for n in [10_000, 10_001] {
+        // It has found the other queue empty by then.
+        place.completed(place.queue.counts().await.unwrap().completed + 20).await;
+        other.errand(n).await.unwrap();
+        while told.next().await != n {}
+    }
+    assert!(place.queue.counts().await.unwrap().pending > 1_000, "before the backlog is worked off");
+    worker.stop().await;
 }
 
 #[tokio::test]

@@ -39,6 +39,12 @@ async fn the_worker_that_registers_the_type_registers_the_recurring_job() {
         .map(|worker| (worker.handle(), tokio::spawn(worker.run())))
         .collect();
     let mut slots = three(&mut told).await;
+    let registered = place.queue.recurring().get("tick").await.unwrap().unwrap();
+    assert!(registered.declared);
+    assert_eq!(registered.schedule, Some(Schedule::every(ms(50))));
+    // None comes any more, and those that came are all done.
+    place.queue.recurring().pause("tick").await.unwrap();
+    place.until(async || place.queue.counts().await.unwrap().unfinished() == 0).await;
     for (handle, run) in workers {
         handle.shutdown();
         run.await.unwrap().unwrap();
@@ -46,9 +52,6 @@ async fn the_worker_that_registers_the_type_registers_the_recurring_job() {
     slots.extend(told.rest());
     slots.sort_unstable();
     assert!(slots.windows(2).all(|pair| pair[1] - pair[0] == 50), "{slots:?}");
-    let registered = place.queue.recurring().get("tick").await.unwrap().unwrap();
-    assert!(registered.declared);
-    assert_eq!(registered.schedule, Some(Schedule::every(ms(50))));
 }
 
 #[tokio::test]
@@ -64,6 +67,8 @@ async fn a_pause_outlasts_a_restart_and_what_a_server_has_lost_is_registered_aga
     let (handle, first) = run();
     three(&mut told).await;
     place.queue.recurring().pause("tick").await.unwrap();
+    // What came before the pause doesn't run after it.
+    place.until(async || place.queue.counts().await.unwrap().unfinished() == 0).await;
     handle.shutdown();
     first.await.unwrap().unwrap();
     told.rest();

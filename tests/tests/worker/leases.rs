@@ -29,7 +29,7 @@ async fn a_handler_that_takes_longer_than_three_leases_runs_once() {
     let place = Place::shared("long").await;
     let runs = Arc::default();
     let workers =
-        [(); 2].map(|()| start(place.worker(takes(&runs, ms(1_500))).lease(ms(400)).beat(ms(100)).concurrency(8)));
+        [(); 2].map(|()| start(place.worker(takes(&runs, ms(4_000))).lease(ms(1_200)).beat(ms(100)).concurrency(8)));
     place.enqueue(8).await;
     place.completed(8).await;
     let mut lost = 0;
@@ -46,13 +46,13 @@ async fn a_job_with_a_shorter_lease_than_its_worker_keeps_it_and_comes_back_soon
     let does = Does::new(move |n, ctx: JobContext| {
         tell.tell((n, ctx.lease()));
         async move {
-            tokio::time::sleep(ms(1_200)).await;
+            tokio::time::sleep(ms(3_500)).await;
             Ok(Completion::empty())
         }
     });
     let worker = start(place.worker(does).lease(ms(60_000)).beat(ms(100)));
     let id = place.queue.enqueue(Brief { n: 7 }).await.unwrap().id();
-    assert_eq!(told.next().await, (7, ms(300)));
+    assert_eq!(told.next().await, (7, ms(1_000)));
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
     place
         .until(async || {
@@ -82,11 +82,11 @@ async fn handlers_that_block_every_thread_of_the_runtime_keep_their_leases() {
     let blocks = Does::new(move |_, _| {
         counted.fetch_add(1, Ordering::SeqCst);
         // What a user does by mistake.
-        std::thread::sleep(ms(2_000));
+        std::thread::sleep(ms(4_000));
         std::future::ready(Ok(Completion::empty()))
     });
     place.enqueue(4).await;
-    let worker = start(place.worker(blocks).lease(ms(500)).concurrency(4));
+    let worker = start(place.worker(blocks).lease(ms(1_200)).concurrency(4));
 
     // Somebody who would take what isn't held.
     let (url, queue) = (support::server().await.url(), place.name().to_owned());

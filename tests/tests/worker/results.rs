@@ -6,7 +6,7 @@ use emq::{Cancelled, Completion, Job, JobError, JobResult, JobState, Returns, Wa
 use serde::{Deserialize, Serialize};
 use support::{Proxy, Server};
 
-use crate::errand::{Does, Errand, Place, hangs, median, ms, start, telling};
+use crate::errand::{Does, Errand, Place, hangs, ms, start, telling};
 
 impl Returns for Errand {
     type Output = u64;
@@ -35,7 +35,9 @@ async fn who_waits_gets_the_result_or_the_error_as_soon_as_the_job_ends() {
         took.push(before.elapsed());
         assert_eq!(ticket.wait().await.unwrap(), 2 * n, "and again");
     }
-    assert!(median(took.clone()) < ms(200), "{took:?}");
+    // Without being told he would look every few seconds.
+    took.sort_unstable();
+    assert!(took[took.len() / 4] < ms(1_000), "{took:?}");
     let failed = place.errand(13).await.unwrap();
     assert!(matches!(failed.wait().await, Err(WaitError::Dead { error, .. }) if error == "no such student"));
     let discarded = place.errand(14).await.unwrap();

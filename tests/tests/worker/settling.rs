@@ -157,7 +157,7 @@ async fn a_settling_that_is_refused_is_given_up_with_the_lease_and_the_job_comes
     });
     // The place of what is done isn't what it should be.
     place.raw().await.command(&["SET", &place.key("done"), "not a set"]).await;
-    let worker = start(place.worker(does).lease(ms(1_000)).beat(ms(100)).max_stalled(None));
+    let worker = start(place.worker(does).lease(ms(3_000)).beat(ms(100)).max_stalled(None));
     // Made by hand: an enqueue looks into `done` as well.
     let mut raw = place.raw().await;
     let row = place.key("job:JOB0KHTOWnGLuC");

@@ -77,12 +77,12 @@ async fn a_server_that_closes_idle_connections_costs_nothing() {
     let does = Does::new(move |n, ctx: JobContext| {
         tell.tell((n, ctx.fence()));
         async {
-            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            tokio::time::sleep(Duration::from_secs(4)).await;
             Ok(Completion::empty())
         }
     });
     // So seldom that its connections are idle: the client's, and that of the leases.
-    let worker = start(place.worker(does).lease(ms(600)).beat(ms(60_000)));
+    let worker = start(place.worker(does).lease(ms(1_500)).beat(ms(60_000)));
     place.waited_for(1).await;
     let connections = proxy.connections();
     // Each was closed, and made anew.

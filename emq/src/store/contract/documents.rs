@@ -12,10 +12,10 @@ const UNBOUNDED: [&str; 12] =
 const COMPOSED: [&str; 2] = ["beat", "exchange"];
 
 /// Scripts that only look.
-const READERS: [&str; 7] = ["counts", "get", "lane", "list", "list_lanes", "logs", "state"];
+const READERS: [&str; 8] = ["counts", "get", "lane", "limits", "list", "list_lanes", "logs", "state"];
 
 /// Scripts that change what a queue or a lane may do, and move no job.
-const SETTERS: [&str; 3] = ["pause", "resume", "tune"];
+const SETTERS: [&str; 4] = ["partitions", "pause", "resume", "tune"];
 
 /// The code of each script and snippet, under its name.
 fn codes() -> Vec<(String, String)> {
@@ -50,8 +50,10 @@ fn a_score_that_is_a_time_is_made_from_the_servers_clock() {
 fn no_call_is_without_bounds() {
     for (name, code) in codes() {
         for call in body::calls(&code) {
-            let allowed =
-                matches!((name.as_str(), call.command.as_str()), ("get", "HGETALL") | ("lanes", "LREM" | "LPOS"));
+            let allowed = matches!(
+                (name.as_str(), call.command.as_str()),
+                ("get", "HGETALL") | ("lanes", "LREM" | "LPOS") | ("trim", "LPOS")
+            );
             assert!(allowed || !UNBOUNDED.contains(&call.command.as_str()), "{name}: {call:?}");
             let last = call.command != "HINCRBY" && call.args.iter().any(|arg| arg == "-1" || arg == "'-1'");
             assert!(!last, "{name} reads to the end: {call:?}");

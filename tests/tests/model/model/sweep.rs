@@ -213,7 +213,10 @@ impl Model {
         } else {
             letters.iter().filter(|(since, _)| since.at + age <= now.at).map(|(_, slot)| *slot).collect()
         };
-        going.iter().for_each(|slot| self.forget(*slot, Some(self.deleted())));
+        for slot in &going {
+            self.forget(*slot, Some(self.deleted()));
+            self.events.push(("removed", *slot));
+        }
 
         for worker in &mut self.workers {
             worker.note.take_if(|note| note.at.at + KEPT <= now.at);

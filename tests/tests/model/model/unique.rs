@@ -76,6 +76,7 @@ impl Model {
         self.done.remove(&spec.slot);
         self.jobs.insert(spec.slot, job);
         self.next.extend(spec.key.map(|key| (key, spec.slot)));
+        self.events.push(("parked", spec.slot));
         Admitted::Parked(behind)
     }
 
@@ -89,6 +90,7 @@ impl Model {
             job.reaped = None;
         }
         self.merged.insert(spec.slot, (slot, self.after(MERGED_FOR)));
+        self.events.push(("replaced", slot));
         Admitted::Replaced(slot)
     }
 
