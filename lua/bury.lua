@@ -5,7 +5,7 @@
 -- KEYS[3] pending  emq:{q}:pending         zset    member removed, if the reaper had put it back
 -- KEYS[4] dead     emq:{q}:dead            zset    member added, score = time of death
 -- KEYS[5] failed   emq:{q}:metrics:failed  hash    count + 1
--- KEYS[6] events   emq:{q}:events          channel dead
+-- KEYS[6] events   emq:{q}:events          channel dead, with the text
 -- KEYS[7] marker   emq:{q}:marker          zset    set if someone waited for the slot
 -- KEYS[8] root     emq:{q}:<lanes>         lanes   slot and deduplication key freed, or that passed on
 -- ARGV[1] id
@@ -18,7 +18,7 @@
 -- DONE       this call has been carried out before; nothing was written
 -- CANCELLED  somebody had asked for that, and so the job is gone instead
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/fence
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/ending, lib/fence
 
 local row, active, pending, dead, failed, events, marker, root = unpack(KEYS)
 local id, token, text = ARGV[1], ARGV[2], ARGV[3]
@@ -37,5 +37,5 @@ end
 add(row, 'failures', 1)
 redis.call('HSET', row, 'state', 'dead', 'last_error', text, 'settled', settled)
 redis.call('HDEL', row, 'worker', 'reaped')
-to_dead(dead, root, failed, events, id, job.key, now())
+to_dead(dead, root, failed, events, id, job.key, now(), text)
 return 'OK'

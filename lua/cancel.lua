@@ -19,7 +19,7 @@
 -- CANCELLED  the job was cancelled before; nothing was written
 -- DONE       the same, for its holder
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/fence
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/ending, lib/fence
 
 local row, active, pending, schedule, dead, marker, control, root = unpack(KEYS)
 local id, retention, token = ARGV[1], ARGV[2], ARGV[3]

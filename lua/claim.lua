@@ -20,7 +20,7 @@
 -- slot of a recurring job comes, or -1, also if work is left; how many ids without a row were dropped; how many jobs had expired; then per job
 -- its id, token, payload, name and, unless all of them are missing, failures, stalled, max_attempts, headers, group.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/turns, lib/claim
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/ending, lib/turns, lib/claim
 
 local rows, pending, active, schedule, dead, marker, meta, claims, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]

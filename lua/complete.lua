@@ -17,7 +17,7 @@
 -- DONE       this was carried out before; nothing was written for it
 -- CANCELLED  the job was cancelled and is gone; nothing was written for it
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/fence, lib/complete
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/fence, lib/complete
 
 local rows, active, pending, done, completed, events, marker, root = unpack(KEYS)
 

@@ -9,7 +9,7 @@
 --
 -- Answers how many were deleted, and how many are left.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/events
 
 local rows, done, root = unpack(KEYS)
 local lane, limit, retention = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

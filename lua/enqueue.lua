@@ -23,7 +23,7 @@
 -- CONFLICT   <id> <nonce> the id is already here with another payload; nothing was written for this one
 -- EMQKIND    error: an id isn't a job's; nothing was written for any
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/events
 
 local rows, pending, schedule, done, keys, marker, root = unpack(KEYS)
 local nonce, memory = ARGV[1], ARGV[2]
@@ -112,6 +112,7 @@ local function park(job, holder)
   if job.overdue then redis.call('ZREM', done, job.id) end
   redis.call('SET', root .. 'next:' .. job.did, job.id)
   redis.call('ZADD', root .. 'parked', time + parked_for(), job.id)
+  publish(root .. 'events', 'parked', job.id, ',"behind":"' .. holder.id .. '"')
   return 'PARKED ' .. holder.id
 end
 
@@ -131,6 +132,7 @@ local function take_over(id, job)
   redis.call('HDEL', rows .. id, unpack(gone))
   -- So that the same call again, whose answer was lost, doesn't do it twice.
   redis.call('SET', root .. 'merged:' .. job.id, id .. ' ' .. nonce, 'PX', memory)
+  publish(root .. 'events', 'replaced', id)
   return 'REPLACED ' .. id
 end
 

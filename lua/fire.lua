@@ -7,7 +7,7 @@
 -- KEYS[5] marker     emq:{q}:marker         zset    set
 -- KEYS[6] recurring  emq:{q}:repeat         zset    score = next slot
 -- KEYS[7] records    emq:{q}:repeat:<name>  hash    next, last, job, held
--- KEYS[8] root       emq:{q}:<lanes>        lanes   member of its lane added
+-- KEYS[8] root       emq:{q}:<lanes>        lanes   member of its lane added; `next:<key>` of the job that a slot waits for
 -- ARGV[1] nonce  of a client without a node number of its own, else empty
 -- ARGV[2..] per recurring job: name; the slot that it stands at, or empty to run it beside its slots; the slot that it is
 --           to stand at then, or empty for none; how many slots run; an id and the slot of each, the oldest first
@@ -52,6 +52,18 @@ end
 -- The fields of a record that each of its jobs gets.
 local given = { 'payload', 'name', 'priority', 'group', 'max_attempts', 'headers', 'expires' }
 
+-- Says that a slot waits for the end of the job of an earlier one: who ends that has the beat look at once.
+local function await(name, slot)
+  local awaited = root .. 'next:' .. name .. '.' .. (slot or '')
+  redis.pcall('SET', awaited, 'slot', 'NX')
+end
+
+-- Takes that back, if somebody has ended the job who doesn't know of it.
+local function await_no_longer(name, slot)
+  local awaited = root .. 'next:' .. name .. '.' .. (slot or '')
+  if redis.pcall('GET', awaited) == 'slot' then redis.call('DEL', awaited) end
+end
+
 local function is_unfinished(id)
   local state = id and redis.pcall('HGET', rows .. id, 'state')
   return type(state) == 'string' and state ~= 'dead'
@@ -86,10 +98,10 @@ end
 
 local function fire(turn)
   local key = records .. turn.name
-  local fields = redis.pcall('HMGET', key, 'next', 'paused', 'overlap', 'job', 'held', unpack(given))
-  if fields.err or not fields[6] then return 'GONE' end
-  local record = { next = fields[1], overlap = fields[3], job = fields[4], held = fields[5] }
-  for i, field in ipairs(given) do record[field] = fields[5 + i] end
+  local fields = redis.pcall('HMGET', key, 'next', 'paused', 'overlap', 'job', 'held', 'last', unpack(given))
+  if fields.err or not fields[7] then return 'GONE' end
+  local record = { next = fields[1], overlap = fields[3], job = fields[4], held = fields[5], last = fields[6] }
+  for i, field in ipairs(given) do record[field] = fields[6 + i] end
   local by_slot = turn.stands_at ~= ''
   if by_slot and (fields[2] or record.next ~= turn.stands_at) then return 'STALE' end
   for _, job in ipairs(turn.jobs) do
@@ -103,6 +115,7 @@ local function fire(turn)
   local may_overlap = not by_slot or record.overlap ~= 'skip' and record.overlap ~= 'wait'
   local is_busy = not may_overlap and run > 0 and is_unfinished(record.job)
   if is_busy and record.overlap == 'wait' then
+    await(turn.name, record.last)
     if record.held ~= turn.stands_at then redis.call('HSET', key, 'held', turn.stands_at) end
     return 'HELD'
   elseif is_busy then
@@ -121,7 +134,13 @@ local function fire(turn)
   if by_slot then
     redis.call('HSET', key, 'next', next)
     if run > 0 then redis.call('HSET', key, 'last', turn.jobs[run].slot, 'job', latest) end
-    if record.held then redis.call('HDEL', key, 'held') end
+    if record.held then
+      redis.call('HDEL', key, 'held')
+      await_no_longer(turn.name, record.last)
+    end
+    if record.overlap == 'wait' and run > 0 and next ~= '' and tonumber(next) <= time then
+      await(turn.name, turn.jobs[run].slot)
+    end
     redis.call('ZADD', recurring, next ~= '' and next or '+inf', turn.name)
   end
   return 'FIRED ' .. enqueued

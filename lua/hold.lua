@@ -16,7 +16,7 @@
 -- DONE       this call has been carried out before; nothing was written
 -- CANCELLED  somebody had asked for that, and so the job is gone instead
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending, lib/fence
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/ending, lib/fence
 
 local row, active, pending, meta, marker, root = unpack(KEYS)
 local id, token, delay = ARGV[1], ARGV[2], tonumber(ARGV[3])

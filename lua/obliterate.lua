@@ -13,7 +13,7 @@
 -- KEYS[11] failed    emq:{q}:metrics:failed     hash    deleted
 -- KEYS[12] recurring emq:{q}:repeat             zset    members removed
 -- KEYS[13] records   emq:{q}:repeat:<name>      hash    deleted
--- KEYS[14] root      emq:{q}:<lanes>            lanes   members of lanes and `parked` removed; what is known of lanes deleted at last
+-- KEYS[14] root      emq:{q}:<lanes>            lanes   members of lanes, `parked` and `windows` removed; what is known of lanes deleted at last
 -- ARGV[1] limit  how many jobs at most
 -- ARGV[2] force  1 to delete jobs that workers hold, too, else 0
 --
@@ -25,7 +25,7 @@
 local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, recurring, records, root = unpack(KEYS)
 local limit, force = tonumber(ARGV[1]), ARGV[2] == '1'
 
-check_sets(pending, schedule, dead, done, recurring, root .. 'parked', root .. 'lanes')
+check_sets(pending, schedule, dead, done, recurring, root .. 'parked', root .. 'lanes', root .. 'windows')
 local ring = redis.call('LRANGE', root .. 'ring', 0, limit - 1)
 if redis.call('ZCARD', active) > 0 and not force then
   return redis.error_reply('EMQLOCK the queue is active: workers hold jobs of it')
@@ -66,10 +66,14 @@ end
 local names = redis.call('ZRANGE', recurring, 0, limit - 1)
 if #names > 0 then redis.call('ZREM', recurring, unpack(names)) end
 for _, name in ipairs(names) do redis.call('DEL', records .. name) end
-if removed >= limit or #lanes >= limit or #names >= limit then return { removed, 1 } end
+-- Deduplication keys that have outlived their jobs.
+local windows = redis.call('ZRANGE', root .. 'windows', 0, limit - 1)
+if #windows > 0 then redis.call('ZREM', root .. 'windows', unpack(windows)) end
+for _, key in ipairs(windows) do redis.call('DEL', root .. 'de:' .. key) end
+if removed >= limit or #lanes >= limit or #names >= limit or #windows >= limit then return { removed, 1 } end
 
 redis.call('DEL', marker, meta, claims, completed, failed)
-for _, name in ipairs({ 'ring', 'wake', 'paused', 'glimit', 'gactive', 'gweight', 'grate', 'held', 'slots', 'lanes' }) do
+for _, name in ipairs({ 'ring', 'wake', 'paused', 'glimit', 'gactive', 'gweight', 'grate', 'held', 'gheld', 'slots', 'lanes' }) do
   redis.call('DEL', root .. name)
 end
 return { removed, 0 }

@@ -9,11 +9,13 @@
 --
 -- OK     it is kept
 -- STALE  the token doesn't hold the job, or it isn't active; nothing was written
+--
+-- uses lib/events
 
 local row, active, events = unpack(KEYS)
 local id, token, value = ARGV[1], ARGV[2], ARGV[3]
 
 if redis.call('HGET', row, 'attempts') ~= token or not redis.call('ZSCORE', active, id) then return 'STALE' end
 redis.call('HSET', row, 'progress', value)
-redis.pcall('PUBLISH', events, '{"event":"progress","job":"' .. id .. '","progress":' .. value .. '}')
+publish(events, 'progress', id, ',"progress":' .. value)
 return 'OK'

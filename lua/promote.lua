@@ -35,7 +35,10 @@ for _, job in ipairs(due) do
   redis.call('HSET', rows .. job.id, 'state', 'pending')
   to_waiting(pending, root, marker, job.id, job.priority, job.lane)
 end
-if #freed > 0 then redis.call('ZREM', root .. 'held', unpack(freed)) end
+if #freed > 0 then
+  redis.call('ZREM', root .. 'held', unpack(freed))
+  redis.pcall('HDEL', root .. 'gheld', unpack(freed))
+end
 for _, lane in ipairs(freed) do offer(root, marker, lane) end
 look_after_parked(root, time, limit)
 

@@ -1,23 +1,24 @@
 -- purge: look at a slice of one place, and delete the jobs of it that are old enough.
 --
 -- KEYS[1] rows   emq:{q}:job:<id>  hash    rows, logs and results deleted
--- KEYS[2] place  emq:{q}:dead      zset    members removed; or pending, schedule, parked
+-- KEYS[2] place  emq:{q}:dead      zset    members removed; or pending, schedule, parked, the line of a lane
 -- KEYS[3] done   emq:{q}:done      zset    members added that were ever claimed
 -- KEYS[4] events emq:{q}:events    channel removed
--- KEYS[5] root   emq:{q}:<lanes>   lanes   deduplication keys freed or passed on
+-- KEYS[5] root   emq:{q}:<lanes>   lanes   deduplication keys freed or passed on; the lane out of the ring, if it is empty
 -- ARGV[1] offset     how many to skip
 -- ARGV[2] limit      how many to look at
 -- ARGV[3] age        ms since its death, if the scores are that, or since its id was minted; 0 for any
 -- ARGV[4] dies       1 if the scores of the place are times of death, else 0
 -- ARGV[5] retention  ms for which the id of a job that was claimed stays taken
+-- ARGV[6] lane       whose line the place is, or empty
 --
 -- Answers how many were looked at, and how many of them were deleted.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/events
 
 local rows, place, done, events, root = unpack(KEYS)
-local offset, limit, age, dies, retention =
-  tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5])
+local offset, limit, age, dies, retention, lane =
+  tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1', tonumber(ARGV[5]), ARGV[6]
 local time = now()
 
 -- The time in the number that the last eleven digits of an id are, to base 62.
@@ -42,6 +43,7 @@ for i = 1, #found, 2 do
 end
 
 if #going > 0 then redis.call('ZREM', place, unpack(going)) end
+if lane ~= '' and count_line(root, lane) == 0 then leave_ring(root, lane) end
 for _, job in ipairs(jobs) do
   redis.call('DEL', rows .. job.id, rows .. job.id .. ':logs', rows .. job.id .. ':result')
   free_key(root, job.key, job.id)

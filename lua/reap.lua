@@ -14,7 +14,7 @@
 -- Answers 1 if more have lost their lease, else 0; how many ids without a row were dropped; the ids that wait again;
 -- the ids that are dead; the ids that are gone, since somebody had cancelled them.
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
+-- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/ending
 
 local rows, active, pending, dead, marker, failed, events, root = unpack(KEYS)
 local max_stalled, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -59,7 +59,7 @@ for _, job in ipairs(stalled) do
     cancelled[#cancelled + 1] = job.id
   elseif max_stalled and job.stalls >= max_stalled then
     redis.call('HSET', row, 'state', 'dead', 'stalled', job.stalls, 'last_error', 'stalled')
-    to_dead(dead, root, failed, events, job.id, job.key, time)
+    to_dead(dead, root, failed, events, job.id, job.key, time, 'stalled')
     buried[#buried + 1] = job.id
   else
     redis.call('HSET', row, 'state', 'pending', 'stalled', job.stalls, 'reaped', job.token)

@@ -16,7 +16,7 @@
 -- GONE     there is no such job; nothing was written
 -- EMQLOCK  error: a worker holds the job; nothing was written
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/events
 
 local row, logs, result, active, pending, schedule, dead, done, root = unpack(KEYS)
 local id, retention = ARGV[1], tonumber(ARGV[2])

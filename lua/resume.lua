@@ -19,6 +19,7 @@ else
   check_sets(root .. 'held')
   redis.call('SREM', root .. 'paused', lane)
   redis.call('ZREM', root .. 'held', lane)
+  redis.pcall('HDEL', root .. 'gheld', lane)
   put_right(root, marker, lane)
 end
 return 'OK'

@@ -13,7 +13,7 @@
 -- DONE      the job was revived before and hasn't been claimed since; nothing was written
 -- EMQSTATE  error: the job isn't dead; nothing was written
 --
--- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/ending
+-- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/events
 
 local row, dead, pending, marker, keys, root = unpack(KEYS)
 local id, time = ARGV[1], now()

@@ -24,10 +24,11 @@ if setting == 'rate' then
   -- How much is spent counts on, or a rate that is set again and again would be none.
   local spent = value ~= '' and before and string.match(before, '^%d+ %d+ %d+ ([%d.]+)$')
   if spent then value = value .. ' ' .. spent end
-  if lane == '' then
-    redis.call('HDEL', key, 'held')
-  else
+  -- A lane waits for its rate no longer, but still for a limit elsewhere.
+  if lane ~= '' then
     redis.call('ZREM', root .. 'held', lane)
+    local resumes = count(redis.pcall('HGET', root .. 'gheld', lane))
+    if resumes > 0 then redis.call('ZADD', root .. 'held', resumes, lane) end
   end
 end
 if value ~= '' then redis.call('HSET', key, field, value) end

@@ -36,8 +36,8 @@ pub use recurring::{
 };
 pub use store::{
     Batch, CallError, Cancelled, Claimed, ConnectError, Counts, Durability, Extended, JobState, Keep, LaneDrained,
-    LaneState, Lease, Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed, Revived,
-    Settled, Stored, Trimmed, Updated, Upserted,
+    LaneState, Lease, Limits, Listed, ListedLane, MAX_LOG_LINES, Place, Promoted, Rate, Reaped, Reassigned, Removed,
+    Revived, Settled, Stored, Trimmed, Updated, Upserted,
 };
 pub use worker::{
     BuildError, BuildProblem, DEFAULT_BEAT, DEFAULT_CONCURRENCY, DEFAULT_GRACE, RunError, Stats, Worker, WorkerBuilder,

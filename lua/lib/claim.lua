@@ -119,7 +119,7 @@ local function claim(queue, n, lease, worker, request)
     if #taken > 0 then lease_out() end
     for _, job in ipairs(expired) do
       redis.call('HSET', queue.rows .. job.id, 'state', 'dead', 'last_error', 'expired')
-      to_dead(queue.dead, queue.root, queue.failed, queue.events, job.id, job.key, time)
+      to_dead(queue.dead, queue.root, queue.failed, queue.events, job.id, job.key, time, 'expired')
     end
     -- Asked for while a worker held the job; our own transitions see to it when it goes back.
     for _, job in ipairs(cancelled) do to_cancelled(queue.root, job.id, job.key, job.retention) end

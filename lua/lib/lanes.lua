@@ -106,8 +106,12 @@ local function leave_line(pending, root, id, lane)
   return redis.call('ZREM', pending, id) + removed > 0
 end
 
--- Keeps a lane from being served until then; one that is held back isn't in the ring, and needn't be looked for.
+-- Keeps a lane from being served until then, since a job of it has met a limit elsewhere: `gheld` tells such a wait from
+-- one for the lane's own rate. A lane that is held back isn't in the ring, and needn't be looked for.
 local function hold_back(root, lane, resumes)
+  if count(redis.pcall('HGET', root .. 'gheld', lane)) < resumes then
+    redis.pcall('HSET', root .. 'gheld', lane, string.format('%.0f', resumes))
+  end
   local known = redis.call('ZSCORE', root .. 'held', lane)
   if not known then leave_ring(root, lane) end
   if not known or tonumber(known) < resumes then redis.call('ZADD', root .. 'held', resumes, lane) end

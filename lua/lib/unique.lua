@@ -1,8 +1,10 @@
--- Deduplication keys. `de:<key>` names the job that holds a key, `next:<key>` the one that is parked until that has ended.
+-- Deduplication keys. `de:<key>` names the job that holds a key, `next:<key>` the one that is parked until that has ended,
+-- or says `slot` if a recurring job waits for that with its next slot.
 -- For how long a job holds its key is in the field `unique` of its row: nothing for as long as it is unfinished, `start`
 -- until it is first claimed, `for` with the time until which it does in any case, `after` with how many ms beyond its end.
 --
--- What an unfinished job holds has no TTL. Only a key that outlives its job has one: it goes by itself.
+-- What an unfinished job holds has no TTL. Only a key that outlives its job has one: it goes by itself. No row leads to
+-- such a key any more, but `windows` does.
 
 -- How often a parked job is looked at, in ms: the one in front may have been ended by somebody who knows of no parked ones.
 local function parked_for()
@@ -58,6 +60,11 @@ end
 -- Lets the job go on that is parked behind this key, and says whether there was one.
 local function follow(root, key)
   local id = redis.pcall('GET', root .. 'next:' .. key)
+  if id == 'slot' then
+    -- No lane is called so: a claim tells the beat that something is due, and the beat fires the slot.
+    redis.pcall('ZADD', root .. 'held', 0, '*')
+    wake(root .. 'marker')
+  end
   local row = parked_row(root, id)
   if not row then
     -- Whose row was lost is nobody who waits.
@@ -86,6 +93,7 @@ local function end_key(root, key, id, time)
   local left = how == 'for' and tonumber(ms) - time or how == 'after' and tonumber(ms) or 0
   if left > 0 then
     redis.pcall('PEXPIRE', root .. 'de:' .. key, string.format('%.0f', left))
+    redis.pcall('ZADD', root .. 'windows', time + left, key)
   else
     redis.call('DEL', root .. 'de:' .. key)
   end

@@ -52,8 +52,7 @@ impl Client {
     ) -> Result<(Admitted, Option<Shortfall>), CallError> {
         let Some(wanted) = wanted else { return Ok((store.enqueue(nonce, items).await?, None)) };
         let deadline = later(Instant::now(), self.settings().retry_for);
-        let (settings, within) = (self.settings(), wanted.within);
-        let confirmed = self.inner.confirmers.with(settings, store.name(), within, deadline, async |store| {
+        let confirmed = self.inner.confirmers.with(self.settings(), store.name(), wanted.within, async |store| {
             admit_durably(&store, wanted, nonce, items, deadline).await
         });
         match confirmed.await {

@@ -11,7 +11,7 @@ mod ticket;
 use std::{fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::sync::Mutex;
 
 pub use self::{
     builder::ClientBuilder,
@@ -23,11 +23,10 @@ pub use self::{
 };
 pub(crate) use self::{draft::TRACEPARENT, enqueue::MAX_MINTS};
 use crate::{
-    clock::later,
     job::{Job, JobId, Minted, NameError, QueueName, Returns},
     queue::{Events, JobResult, Queue, ResultError},
     recurring::Recurring,
-    store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber, patiently},
+    store::{CallError, Confirmers, ConnectError, Connection, Listening, Node, Settings, Store, Subscriber},
 };
 
 /// A connection to the server, from which jobs are enqueued and workers are built.
@@ -319,10 +318,14 @@ impl Client {
         if let Some(subscriber) = kept.as_ref().filter(|subscriber| !subscriber.is_closed()) {
             return Ok(subscriber.clone());
         }
-        let deadline = later(Instant::now(), self.settings().retry_for);
-        // On the heap, since it is deep, and rare: the compiler has a limit for the depth of a future.
-        let opening = Box::pin(patiently(deadline, || Subscriber::open(self.settings())));
-        let subscriber = self.inner.connection.unless_closed(opening).await.ok_or(CallError::Closed)??;
+        if self.inner.connection.is_closed() {
+            return Err(CallError::Closed);
+        }
+        let subscriber = match Subscriber::open(self.settings()).await {
+            Ok(subscriber) => subscriber,
+            Err(ConnectError::Call(error)) => return Err(error),
+            Err(error) => return Err(CallError::Unreachable { source: Arc::new(error) }),
+        };
         *kept = Some(subscriber.clone());
         Ok(subscriber)
     }

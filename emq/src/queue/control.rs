@@ -3,7 +3,7 @@
 use super::{Lane, Queue};
 use crate::{
     job::{JobId, NameError},
-    store::{CallError, ListedLane, Rate, Reassigned, Setting},
+    store::{CallError, Limits, ListedLane, Rate, Reassigned, Setting},
 };
 
 impl Queue {
@@ -62,8 +62,8 @@ impl Queue {
     }
 
     /// How many jobs of this queue may start in some time, over all workers; any number by default. A job starts when it
-    /// is claimed, so a retry counts again. Setting the same rate again changes nothing of what is spent; setting any rate
-    /// ends a [`hold`](Self::hold) of the queue.
+    /// is claimed, so a retry counts again. Setting the same rate again changes nothing of what is spent, and no rate ends a
+    /// [`hold`](Self::hold) of the queue.
     ///
     /// # Errors
     ///
@@ -79,6 +79,25 @@ impl Queue {
     /// ```
     pub async fn set_rate(&self, rate: impl Into<Option<Rate>>) -> Result<(), CallError> {
         self.store.tune(None, Setting::Rate(rate.into())).await
+    }
+
+    /// What the queue as a whole may do: what was set by [`set_concurrency`](Self::set_concurrency) and
+    /// [`set_rate`](Self::set_rate), and until when it is held back. Of a lane, [`Lane::state`] says it; whether the queue is
+    /// paused, [`counts`](Self::counts).
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`] if the server can't be asked.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: emq::Queue) -> Result<(), emq::CallError> {
+    /// if let Some(limit) = queue.limits().await?.concurrency {
+    ///     queue.set_concurrency(limit + 5).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn limits(&self) -> Result<Limits, CallError> {
+        self.store.limits().await
     }
 
     /// One lane of this queue: that of the jobs enqueued with [`group`](crate::Draft::group) of this name. It needn't

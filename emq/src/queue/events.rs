@@ -11,8 +11,9 @@ use crate::{
 
 /// What became of a job of a queue, told by the transition itself.
 ///
-/// Told is whatever ends a job or interrupts its run, and its progress. Enqueues, claims, promotions and renewals aren't:
-/// they are the greater part, and each event costs the server about a microsecond.
+/// Told is whatever ends a job or interrupts its run, its progress, and an enqueue that is merged into another job or waits
+/// behind it. Other enqueues, claims, promotions and renewals aren't: they are the greater part, and each event costs the
+/// server about a microsecond.
 ///
 /// # Examples
 ///
@@ -23,7 +24,7 @@ use crate::{
 /// let mut events = queue.events().await?;
 /// while let Some(event) = events.next().await {
 ///     match event {
-///         Event::Dead { id } => println!("{id} is a dead letter"),
+///         Event::Dead { id, reason } => println!("{id} is a dead letter: {}", reason.unwrap_or_default()),
 ///         Event::Gap => println!("something was missed: look with `counts`"),
 ///         _ => {}
 ///     }
@@ -62,6 +63,9 @@ pub enum Event {
     Dead {
         /// The job.
         id: JobId,
+        /// What its [`last_error`](crate::Stored::last_error) is: `expired`, `stalled`, or the text of the error that it
+        /// failed with. `None` if another implementation has buried it.
+        reason: Option<String>,
     },
     /// A dead letter waits again.
     Revived {
@@ -73,10 +77,22 @@ pub enum Event {
         /// The job.
         id: JobId,
     },
-    /// It was removed.
+    /// It was removed, or was a dead letter for as long as such are kept.
     Removed {
         /// The job.
         id: JobId,
+    },
+    /// It does by now what a job was to do that was enqueued with the same deduplication key.
+    Replaced {
+        /// The job that was there before.
+        id: JobId,
+    },
+    /// It was enqueued, and waits until another job has ended, which holds its deduplication key.
+    Parked {
+        /// The job.
+        id: JobId,
+        /// The job that holds the key; `None` if the message doesn't say so.
+        behind: Option<JobId>,
     },
     /// A run has told how far it is.
     Progress {
@@ -108,10 +124,12 @@ impl Event {
             | Self::Snoozed { id }
             | Self::Released { id }
             | Self::Stalled { id }
-            | Self::Dead { id }
+            | Self::Dead { id, .. }
             | Self::Revived { id }
             | Self::Cancelled { id }
             | Self::Removed { id }
+            | Self::Replaced { id }
+            | Self::Parked { id, .. }
             | Self::Progress { id, .. } => Some(*id),
             Self::Other { .. } | Self::Gap => None,
         }
@@ -124,9 +142,13 @@ impl Event {
             job: &'a str,
             #[serde(default)]
             progress: serde_json::Value,
+            #[serde(default)]
+            reason: serde_json::Value,
+            #[serde(default)]
+            behind: serde_json::Value,
         }
         let other = || Self::Other { text: text.to_owned() };
-        let Ok(Told { event, job, progress }) = serde_json::from_str(text) else { return other() };
+        let Ok(Told { event, job, progress, reason, behind }) = serde_json::from_str(text) else { return other() };
         let Ok(id) = job.parse() else { return other() };
         match event {
             "completed" => Self::Completed { id },
@@ -134,10 +156,12 @@ impl Event {
             "snoozed" => Self::Snoozed { id },
             "released" => Self::Released { id },
             "stalled" => Self::Stalled { id },
-            "dead" => Self::Dead { id },
+            "dead" => Self::Dead { id, reason: reason.as_str().map(str::to_owned) },
             "revived" => Self::Revived { id },
             "cancelled" => Self::Cancelled { id },
             "removed" => Self::Removed { id },
+            "replaced" => Self::Replaced { id },
+            "parked" => Self::Parked { id, behind: behind.as_str().and_then(|behind| behind.parse().ok()) },
             "progress" => Self::Progress { id, progress },
             _ => other(),
         }
@@ -226,10 +250,12 @@ mod tests {
         let text = |event: &str| format!(r#"{{"event":"{event}","job":"{id}","more":[1]}}"#);
         assert_eq!(Event::read(&text("completed")), Event::Completed { id });
         for other in
-            [text("parked"), "not JSON".into(), r#"{"event":"dead"}"#.into(), r#"{"event":"dead","job":7}"#.into()]
+            [text("waits"), "not JSON".into(), r#"{"event":"dead"}"#.into(), r#"{"event":"dead","job":7}"#.into()]
         {
             assert_eq!(Event::read(&other), Event::Other { text: other.clone() }, "{other}");
         }
+        assert_eq!(Event::read(&text("dead")), Event::Dead { id, reason: None });
+        assert_eq!(Event::read(&text("parked")), Event::Parked { id, behind: None });
         let progress = Event::read(&format!(r#"{{"event":"progress","job":"{id}","progress":[3,10]}}"#));
         assert_eq!(progress, Event::Progress { id, progress: serde_json::json!([3, 10]) });
     }

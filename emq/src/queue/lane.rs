@@ -154,7 +154,7 @@ impl Lane {
     }
 
     /// How many of its jobs may start in some time, over all workers; any number by default. As
-    /// [`Queue::set_rate`](crate::Queue::set_rate): setting one ends a hold of the lane.
+    /// [`Queue::set_rate`](crate::Queue::set_rate).
     ///
     /// # Errors
     ///

@@ -356,7 +356,8 @@ impl Queue {
         self.store.reap(max_stalled, MAX_BATCH).await
     }
 
-    /// Forgets up to 1 000 finished jobs and deletes up to 1 000 dead letters that were kept long enough.
+    /// Forgets up to 1 000 finished jobs and deletes up to 1 000 dead letters that were kept long enough, and puts right what
+    /// another implementation may have left of some lanes.
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Queue;
 use crate::{
-    job::NameError,
-    store::{CallError, Place},
+    job::LaneName,
+    store::{CallError, MAX_BATCH, Place, Store},
 };
 
 /// A deletion of many jobs, slice by slice; made by [`Queue::purge`], [`Queue::drain`] and [`Queue::obliterate`].
@@ -33,6 +33,8 @@ pub struct Purge {
     older_than: Duration,
     force: bool,
     offset: u64,
+    /// Those that were found and are to be looked at.
+    lanes: Vec<LaneName>,
     total: u64,
 }
 
@@ -89,6 +91,9 @@ pub enum PurgeError {
         /// The place.
         place: Place,
     },
+    /// What is obliterated goes whole.
+    #[error("an obliteration deletes everything, and not what is of some age; purge or drain the queue instead")]
+    Age,
     /// The server didn't carry it out, or didn't say so. What earlier slices have deleted is gone.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -96,11 +101,19 @@ pub enum PurgeError {
 
 impl Purge {
     fn new(queue: &Queue, what: What) -> Self {
-        Self { queue: queue.clone(), what, older_than: Duration::ZERO, force: false, offset: 0, total: 0 }
+        Self {
+            queue: queue.clone(),
+            what,
+            older_than: Duration::ZERO,
+            force: false,
+            offset: 0,
+            lanes: Vec::new(),
+            total: 0,
+        }
     }
 
     /// Only such as are at least so old: of dead letters since their death, of others since their ids were minted. It is for
-    /// [`Queue::purge`], and has no effect on the others.
+    /// [`Queue::purge`] and [`Queue::drain`].
     ///
     /// ```no_run
     /// # fn example(queue: emq::Queue) {
@@ -129,8 +142,8 @@ impl Purge {
     ///
     /// # Errors
     ///
-    /// [`PurgeError`] if workers hold jobs of a queue that is to be obliterated, or the server didn't carry the slice out or
-    /// didn't say so. It can be called again.
+    /// [`PurgeError`] if workers hold jobs of a queue that is to be obliterated, or an age was said for that, or the server
+    /// didn't carry the slice out or didn't say so. It can be called again.
     ///
     /// # Cancel safety
     ///
@@ -158,23 +171,16 @@ impl Purge {
                 slice.removed
             }
             What::Line => {
-                let slice = store.purge(Place::Pending, 0, Duration::ZERO).await?;
+                let slice = store.purge(Place::Pending, self.offset, self.older_than).await?;
+                self.offset += slice.looked_at - slice.removed;
                 if slice.looked_at == 0 {
-                    self.what = What::Lanes;
+                    self.lanes = lanes(store).await?;
+                    (self.what, self.offset) = (What::Lanes, 0);
                 }
                 slice.removed
             }
-            What::Lanes => match store.list_lanes(0, 1).await?.first() {
-                Some(lane) => {
-                    let bad =
-                        |error: NameError| CallError::UnexpectedReply { call: "list_lanes", detail: error.to_string() };
-                    self.queue.lane(&lane.name).map_err(bad)?.drain().await?.deleted
-                }
-                None => {
-                    self.what = What::Nothing;
-                    0
-                }
-            },
+            What::Lanes => self.next_of_lanes().await?,
+            What::Everything if !self.older_than.is_zero() => return Err(PurgeError::Age),
             What::Everything => {
                 let (removed, more) = store.obliterate(self.force).await?.ok_or(PurgeError::Active)?;
                 if !more {
@@ -185,6 +191,25 @@ impl Purge {
         };
         self.total += removed;
         Ok((removed > 0 || self.what != What::Nothing).then_some(Purged { removed, total: self.total }))
+    }
+
+    async fn next_of_lanes(&mut self) -> Result<u64, CallError> {
+        let store = self.queue.store();
+        let Some(lane) = self.lanes.last() else {
+            // Jobs may have come meanwhile. Of those that are kept for their age, the lanes stay.
+            self.lanes = if self.older_than.is_zero() { lanes(store).await? } else { Vec::new() };
+            if self.lanes.is_empty() {
+                self.what = What::Nothing;
+            }
+            return Ok(0);
+        };
+        let slice = store.purge_lane(lane, self.offset, self.older_than).await?;
+        self.offset += slice.looked_at - slice.removed;
+        if slice.looked_at < MAX_BATCH as u64 {
+            self.lanes.pop();
+            self.offset = 0;
+        }
+        Ok(slice.removed)
     }
 
     /// Deletes all slices, and answers how many jobs that were.
@@ -208,6 +233,25 @@ impl Purge {
     }
 }
 
+/// The lanes in which jobs wait.
+async fn lanes(store: &Store) -> Result<Vec<LaneName>, CallError> {
+    let mut names = Vec::new();
+    loop {
+        let page = store.list_lanes(names.len() as u64, MAX_BATCH).await?;
+        let is_last = page.len() < MAX_BATCH;
+        for lane in page {
+            let bad = |error: crate::job::NameError| CallError::UnexpectedReply {
+                call: "list_lanes",
+                detail: error.to_string(),
+            };
+            names.push(LaneName::new(&lane.name).map_err(bad)?);
+        }
+        if is_last {
+            return Ok(names);
+        }
+    }
+}
+
 impl Queue {
     /// Deletes the jobs of one place, [`Pending`](Place::Pending), [`Scheduled`](Place::Scheduled),
     /// [`Parked`](Place::Parked) or [`Dead`](Place::Dead): all, or those of an age. Await it slice by slice. Ids that were ever
@@ -222,8 +266,9 @@ impl Queue {
         Purge::new(self, What::Place(place))
     }
 
-    /// Deletes all jobs that wait, in the flat line and in all lanes; what runs, is scheduled or dead stays. Await it slice by
-    /// slice. It ends only if jobs don't come faster than they are deleted: pause the producers, or the queue, first.
+    /// Deletes all jobs that wait, in the flat line and in all lanes, or those [of an age](Purge::older_than); what runs, is
+    /// scheduled or dead stays. Await it slice by slice. It ends only if jobs don't come faster than they are deleted: pause
+    /// the producers, or the queue, first.
     ///
     /// ```no_run
     /// # async fn example(queue: emq::Queue) -> Result<(), emq::PurgeError> {

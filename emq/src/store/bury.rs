@@ -5,7 +5,7 @@ use super::{
 };
 
 pub(super) static SCRIPT: Script<8, 3> =
-    script!("bury", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
+    script!("bury", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "fence");
 
 impl Store {
     /// Makes a job a dead letter.

@@ -9,7 +9,7 @@ use super::{
 use crate::job::JobId;
 
 pub(super) static SCRIPT: Script<8, 3> =
-    script!("cancel", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
+    script!("cancel", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "fence");
 
 /// What became of a cancellation.
 ///

@@ -12,8 +12,9 @@ use super::{
 };
 use crate::job::{Job, JobError, JobId};
 
-pub(super) static SCRIPT: Script<11, 4> =
-    script!("claim", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "turns", "claim");
+pub(super) static SCRIPT: Script<11, 4> = script!("claim",
+    uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "turns", "claim"
+);
 
 /// How many fields of a job a claim answers with.
 const FIELDS: usize = 9;

@@ -10,8 +10,9 @@ use super::{
     script::{Script, millis, number, script},
 };
 
-pub(super) static SCRIPT: Script<8, 0> =
-    script!("complete", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence", "complete");
+pub(super) static SCRIPT: Script<8, 0> = script!("complete",
+    uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "fence", "complete"
+);
 
 /// How long a finished job is remembered at least. Its marker is what refuses a worker that still believes in an old
 /// claim, and what keeps a new job of the same id, whose tokens begin at 1 again, from being settled by it.

@@ -32,7 +32,7 @@ use tokio::{
         broadcast::{self, error::RecvError},
         oneshot,
     },
-    time::{Instant, sleep},
+    time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -56,9 +56,6 @@ const BETWEEN_REPLICAS: Duration = Duration::from_secs(2);
 
 /// The pause before a check that the server refused is made again.
 const CHECK_PAUSE: Duration = Duration::from_millis(500);
-
-/// The pause before a connection is tried again that couldn't be made.
-const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a connection is made from.
 #[derive(Clone)]
@@ -275,11 +272,6 @@ impl Connection {
         self.closed.is_cancelled()
     }
 
-    /// Does something for as long as the connection isn't closed.
-    pub(crate) async fn unless_closed<T>(&self, task: impl Future<Output = T>) -> Option<T> {
-        self.closed.run_until_cancelled(task).await
-    }
-
     /// Ends the connection; calls under way fail as unknown, later ones as closed.
     pub(crate) fn close(&self) {
         self.closed.cancel();
@@ -354,22 +346,6 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// Connects, and again until `deadline`, for whoever was connected before: a server that can't be reached is only away.
-pub(crate) async fn patiently<T, F>(deadline: Instant, connect: impl Fn() -> F) -> Result<T, ConnectError>
-where
-    F: Future<Output = Result<T, ConnectError>>,
-{
-    loop {
-        match connect().await {
-            Err(error) if error.is_transient() && Instant::now() < deadline => {
-                tracing::debug!(%error, "connecting again");
-                sleep(CONNECT_PAUSE).await;
-            }
-            connected => return connected,
-        }
     }
 }
 

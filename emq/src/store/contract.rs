@@ -41,9 +41,9 @@ fn scripts() -> Vec<Known> {
         };
     }
     let mut scripts = of!(
-        bury, cancel, claim, complete, counts, drain_lane, enqueue, exchange, extend, fire, get, hold, lane, list,
-        list_lanes, log, logs, obliterate, pause, progress, promote, purge, reap, reassign, release, remove, resume,
-        retry, revive, snooze, state, trim, tune, update
+        bury, cancel, claim, complete, counts, drain_lane, enqueue, exchange, extend, fire, get, hold, lane, limits,
+        list, list_lanes, log, logs, obliterate, pause, progress, promote, purge, reap, reassign, release, remove,
+        resume, retry, revive, snooze, state, trim, tune, update
     );
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));

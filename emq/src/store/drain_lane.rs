@@ -9,7 +9,7 @@ use super::{
 use crate::job::LaneName;
 
 pub(super) static SCRIPT: Script<3, 3> =
-    script!("drain_lane", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
+    script!("drain_lane", uses "clock", "guard", "waiting", "lanes", "unique", "events");
 
 /// What one call that drains a lane has done.
 ///

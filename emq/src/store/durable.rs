@@ -11,15 +11,12 @@ use std::{
 };
 
 use fred::types::Value;
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, timeout},
-};
+use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
     Admitted, Item, Store,
-    connection::{Connection, Settings, patiently},
-    error::CallError,
+    connection::{Connection, Settings},
+    error::{CallError, ConnectError},
     reply::unexpected,
     script::{millis, number},
 };
@@ -188,14 +185,11 @@ impl Default for Confirmers {
 
 impl Confirmers {
     /// Calls with a queue on a connection that nobody else uses. `None` if all were in use for as long as `within`.
-    ///
-    /// One that has to be made is tried until `deadline`: the others may be in use because the server is away.
     pub(crate) async fn with<T>(
         &self,
         settings: Settings,
         queue: &QueueName,
         within: Duration,
-        deadline: Instant,
         call: impl AsyncFnOnce(Store) -> T,
     ) -> Result<Option<T>, CallError> {
         let Ok(permit) = timeout(within, self.free.acquire()).await else { return Ok(None) };
@@ -203,7 +197,7 @@ impl Confirmers {
         let idle = self.idle().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => Box::pin(patiently(deadline, || Connection::open(settings.clone()))).await?,
+            None => Connection::open(settings).await.map_err(no_connection)?,
         };
         let answer = call(Store::new(Arc::clone(&connection), queue.clone())).await;
         // Not if the future is dropped before: what it waits for would hold up the next.
@@ -222,6 +216,13 @@ impl Confirmers {
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Connection>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn no_connection(error: ConnectError) -> CallError {
+    match error {
+        ConnectError::Call(error) => error,
+        other => CallError::Unreachable { source: Arc::new(other) },
     }
 }
 

@@ -192,27 +192,6 @@ pub enum ConnectError {
     Call(#[from] CallError),
 }
 
-impl ConnectError {
-    /// Whether the server may be there later by itself.
-    pub(super) fn is_transient(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } | Self::Full { .. } => true,
-            Self::Call(error) => error.is_transient(),
-            _ => false,
-        }
-    }
-}
-
-/// A call for which a connection was to be made.
-impl From<ConnectError> for CallError {
-    fn from(error: ConnectError) -> Self {
-        match error {
-            ConnectError::Call(error) => error,
-            other => Self::Unreachable { source: Arc::new(other) },
-        }
-    }
-}
-
 /// Puts an error of fred into one of our three classes. Valid for `max_command_attempts = 1`; fred tells most of its own
 /// errors apart by their text alone, so the tests below hold the texts.
 pub(super) fn classify(error: FredError) -> CallError {

@@ -8,7 +8,7 @@ use super::{
 };
 
 pub(super) static SCRIPT: Script<13, 4> = script!("exchange",
-    uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence", "complete", "turns", "claim"
+    uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "fence", "complete", "turns", "claim"
 );
 
 impl Store {

@@ -7,7 +7,7 @@ use super::{
 };
 
 pub(super) static SCRIPT: Script<6, 3> =
-    script!("hold", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
+    script!("hold", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "fence");
 
 impl Store {
     /// Gives a job back without counting a failure, and lets nothing more of its lane, or else of its queue, start for

@@ -1,10 +1,10 @@
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use super::{
     Rate, Store,
     error::CallError,
     reply::Reply,
-    script::{MAX_WAIT, Script, script},
+    script::{Script, script},
 };
 use crate::job::LaneName;
 
@@ -50,8 +50,7 @@ impl Store {
         let concurrency = reply.lenient_number()?;
         let weight = reply.lenient_number()?.unwrap_or(1).max(1);
         let rate = Rate::read(&reply.text()?);
-        let held: Option<f64> = reply.lenient_number()?;
-        let held_until = held.map(|ms| UNIX_EPOCH + Duration::from_millis(ms.max(0.0) as u64).min(MAX_WAIT * 2));
+        let held_until = reply.lenient_time()?;
         Ok(LaneState { waiting, active, concurrency, weight, rate, paused, held_until })
     }
 }

@@ -22,6 +22,7 @@ mod get;
 mod hold;
 mod keys;
 mod lane;
+mod limits;
 mod list;
 mod list_lanes;
 mod log;
@@ -71,6 +72,7 @@ pub use self::{
     extend::Extended,
     get::Stored,
     lane::LaneState,
+    limits::Limits,
     list::{Listed, Place},
     list_lanes::ListedLane,
     log::MAX_LOG_LINES,
@@ -89,7 +91,7 @@ pub use self::{
 pub(crate) use self::{
     claim::ClaimCall,
     complete::{Done, MAX_COMPLETIONS},
-    connection::{Connection, Settings, patiently},
+    connection::{Connection, Settings},
     durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
     extend::Extend,

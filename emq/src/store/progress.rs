@@ -5,7 +5,7 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<3, 3> = script!("progress");
+pub(super) static SCRIPT: Script<3, 3> = script!("progress", uses "events");
 
 impl Store {
     /// Keeps how far a run is; `value` is JSON. Whether the token still holds the job.

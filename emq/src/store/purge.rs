@@ -1,15 +1,17 @@
 use std::time::Duration;
 
+use fred::types::Key;
+
 use super::{
     MAX_BATCH, Place, Store,
     error::CallError,
     reply::Reply,
     script::{Script, millis, number, script},
 };
-use crate::job::DEFAULT_RETENTION;
+use crate::job::{DEFAULT_RETENTION, LaneName};
 
-pub(super) static SCRIPT: Script<5, 5> =
-    script!("purge", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
+pub(super) static SCRIPT: Script<5, 6> =
+    script!("purge", uses "clock", "guard", "waiting", "lanes", "unique", "events");
 
 /// What one slice of a purge looked at, and deleted.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +30,38 @@ impl Store {
             Place::Dead => &keys.dead,
             _ => &keys.pending,
         };
-        let dies = u8::from(place == Place::Dead);
+        self.purge_from(key.clone(), place == Place::Dead, None, offset, older_than).await
+    }
+
+    /// The same of the jobs that wait in a lane.
+    pub(crate) async fn purge_lane(
+        &self,
+        lane: &LaneName,
+        offset: u64,
+        older_than: Duration,
+    ) -> Result<Slice, CallError> {
+        self.purge_from(self.keys.line(lane), false, Some(lane), offset, older_than).await
+    }
+
+    async fn purge_from(
+        &self,
+        place: Key,
+        dies: bool,
+        lane: Option<&LaneName>,
+        offset: u64,
+        older_than: Duration,
+    ) -> Result<Slice, CallError> {
+        let keys = &self.keys;
         let call = SCRIPT.with(
-            [keys.rows.clone(), key.clone(), keys.done.clone(), keys.events.clone(), keys.root.clone()],
-            [number(offset), number(MAX_BATCH as u64), millis(older_than), number(dies), millis(DEFAULT_RETENTION)],
+            [keys.rows.clone(), place, keys.done.clone(), keys.events.clone(), keys.root.clone()],
+            [
+                number(offset),
+                number(MAX_BATCH as u64),
+                millis(older_than),
+                number(u8::from(dies)),
+                millis(DEFAULT_RETENTION),
+                LaneName::on_wire(lane).into(),
+            ],
         );
         let mut reply = Reply::list("purge", self.connection.call(call).await?.value)?;
         Ok(Slice { looked_at: reply.count()?, removed: reply.count()? })

@@ -9,7 +9,7 @@ use super::{
 use crate::job::JobId;
 
 pub(super) static SCRIPT: Script<8, 2> =
-    script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
+    script!("reap", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending");
 
 /// What a sweep for expired leases did.
 ///

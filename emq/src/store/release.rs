@@ -5,7 +5,7 @@ use super::{
 };
 
 pub(super) static SCRIPT: Script<5, 2> =
-    script!("release", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
+    script!("release", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "fence");
 
 impl Store {
     /// Gives a job back at once, without counting a failure.

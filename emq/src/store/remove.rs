@@ -9,7 +9,7 @@ use super::{
 use crate::job::JobId;
 
 pub(super) static SCRIPT: Script<9, 2> =
-    script!("remove", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
+    script!("remove", uses "clock", "guard", "waiting", "lanes", "unique", "events");
 
 /// What became of a removal.
 ///

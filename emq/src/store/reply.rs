@@ -1,9 +1,11 @@
 //! Reading replies: every field checked, and whatever doesn't fit is a [`CallError::UnexpectedReply`].
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use bytes::Bytes;
 use fred::types::Value;
 
-use super::error::CallError;
+use super::{error::CallError, script::MAX_WAIT};
 use crate::job::JobId;
 
 /// The parts of a reply, taken one after the other.
@@ -76,6 +78,12 @@ impl Reply {
     pub(super) fn lenient_number<T: std::str::FromStr>(&mut self) -> Result<Option<T>, CallError> {
         let part = self.next()?;
         Ok(part.as_str().and_then(|text| text.parse().ok()))
+    }
+
+    /// A time in Unix ms that somebody may have tampered with: `None` unless it is a number.
+    pub(super) fn lenient_time(&mut self) -> Result<Option<SystemTime>, CallError> {
+        let ms = self.lenient_number::<f64>()?;
+        Ok(ms.map(|ms| UNIX_EPOCH + Duration::from_millis(ms.max(0.0) as u64).min(MAX_WAIT * 2)))
     }
 
     /// A field that somebody may have tampered with, as text: what is no text in it is replaced.

@@ -7,7 +7,7 @@ use super::{
 };
 
 pub(super) static SCRIPT: Script<6, 4> =
-    script!("retry", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
+    script!("retry", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "fence");
 
 impl Store {
     /// Puts a failed job on the schedule.

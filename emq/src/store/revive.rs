@@ -7,7 +7,7 @@ use super::{
 use crate::job::JobId;
 
 pub(super) static SCRIPT: Script<6, 1> =
-    script!("revive", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending");
+    script!("revive", uses "clock", "guard", "waiting", "lanes", "unique", "events");
 
 /// What became of a revival.
 ///

@@ -7,7 +7,7 @@ use super::{
 };
 
 pub(super) static SCRIPT: Script<6, 3> =
-    script!("snooze", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "ending", "fence");
+    script!("snooze", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "fence");
 
 impl Store {
     /// Puts a job on the schedule without counting a failure.

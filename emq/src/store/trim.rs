@@ -10,7 +10,7 @@ use super::{
 };
 use crate::job::DEFAULT_RETENTION;
 
-pub(super) static SCRIPT: Script<4, 5> = script!("trim", uses "clock");
+pub(super) static SCRIPT: Script<6, 5> = script!("trim", uses "clock", "guard", "waiting", "lanes", "events");
 
 /// After how long the last claim of a worker that hasn't said goodbye is forgotten.
 const SILENT: Duration = Duration::from_secs(60 * 60);
@@ -66,7 +66,14 @@ impl Store {
     pub(crate) async fn trim(&self, keep: Keep, limit: usize) -> Result<Trimmed, CallError> {
         let keys = &self.keys;
         let call = SCRIPT.with(
-            [keys.rows.clone(), keys.done.clone(), keys.dead.clone(), keys.claims.clone()],
+            [
+                keys.rows.clone(),
+                keys.done.clone(),
+                keys.dead.clone(),
+                keys.claims.clone(),
+                keys.marker.clone(),
+                keys.root.clone(),
+            ],
             [
                 number(limit.clamp(1, super::MAX_BATCH) as u64),
                 millis(keep.age),

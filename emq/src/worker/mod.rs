@@ -20,7 +20,7 @@ mod wait;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
@@ -44,8 +44,11 @@ use crate::{
     client::Client,
     clock::later,
     layer::{LeaseKeeper, stack},
-    store::{ConnectError, patiently},
+    store::ConnectError,
 };
+
+/// The pause between two tries to connect at the start.
+const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs jobs.
 ///
@@ -186,9 +189,7 @@ impl Worker {
     /// Makes the connections and starts the tasks.
     async fn start(self) -> Result<Running, ConnectError> {
         let Self { plan, client, counters, stop } = self;
-        // The client was connected before.
-        let deadline = later(Instant::now(), client.settings().retry_for);
-        let keeper = patiently(deadline, || LeaseKeeper::start(&client)).await?;
+        let keeper = patiently(&client, || LeaseKeeper::start(&client)).await?;
         counters.count_stuck(keeper.stuck());
         let slots = Slots::new(plan.concurrency, Arc::clone(&counters));
         let mut lines = Vec::with_capacity(plan.queues.len());
@@ -196,7 +197,7 @@ impl Worker {
         let shares = Arc::new(Shares::new(plan.concurrency, shares));
         for (share, queue) in plan.queues.iter().enumerate() {
             let store = client.store(queue.name.clone());
-            let waiter = patiently(deadline, || store.waiter(client.settings())).await?;
+            let waiter = patiently(&client, || store.waiter(client.settings())).await?;
             lines.push((Line::new(store, Arc::clone(&shares), share, slots.freed()), waiter));
         }
 
@@ -263,6 +264,32 @@ impl Worker {
             grace: plan.grace,
             _abandon: abandon.drop_guard(),
         })
+    }
+}
+
+/// Connects, and again for as long as a call would be repeated: the client was connected before, so a server that can't
+/// be reached is only away.
+async fn patiently<T, F>(client: &Client, connect: impl Fn() -> F) -> Result<T, ConnectError>
+where
+    F: Future<Output = Result<T, ConnectError>>,
+{
+    let deadline = later(Instant::now(), client.settings().retry_for);
+    loop {
+        match connect().await {
+            Err(error) if is_away(&error) && Instant::now() < deadline => {
+                tracing::debug!(%error, "connecting again");
+                sleep(CONNECT_PAUSE).await;
+            }
+            connected => return connected,
+        }
+    }
+}
+
+fn is_away(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Unreachable { .. } | ConnectError::Full { .. } => true,
+        ConnectError::Call(error) => error.is_transient(),
+        _ => false,
     }
 }
 

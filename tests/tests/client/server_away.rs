@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use emq::{Admission, CallError, Completion, EnqueueError, Settled};
 use support::{Proxy, Raw, Server};
 
-use crate::common::{MINUTE, Work, impatient};
+use crate::common::{Work, impatient};
 
 #[tokio::test]
 async fn killed_and_started_again() {
@@ -44,21 +44,6 @@ async fn a_call_outlives_a_restart() {
     server.restart().await;
     assert_eq!(call.await.unwrap().unwrap().outcome(), Admission::Enqueued);
     assert_eq!(queue.counts().await.unwrap().pending, 1);
-}
-
-/// These have connections of their own, which are made when they are first needed.
-#[tokio::test]
-async fn a_connection_that_is_first_needed_while_the_server_is_away_outlives_a_restart() {
-    let server = Server::builder().append_only(true).config("appendfsync", "always").start().await;
-    let client = impatient(&server.url()).connect().await.unwrap();
-    let queue = client.queue("q").unwrap();
-    server.kill().await;
-    let enqueue = queue.enqueue(Work { n: 1 }).durable(0, MINUTE);
-    let durable = tokio::spawn(enqueue.into_future());
-    let events = tokio::spawn(async move { client.events(queue.name().as_str()).await });
-    server.restart().await;
-    durable.await.unwrap().unwrap();
-    events.await.unwrap().unwrap();
 }
 
 #[tokio::test]

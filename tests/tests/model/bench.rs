@@ -12,9 +12,10 @@ use crate::verb::{EXCHANGER, HOUR, Slot, WORKERS};
 /// Takes time off everything that has one, which is as good as letting it pass.
 const ADVANCE: &str = "
 local prefix, wait = ARGV[1], tonumber(ARGV[2])
-for _, set in ipairs({'active', 'schedule', 'parked', 'dead', 'done', 'held'}) do
+for _, set in ipairs({'active', 'schedule', 'parked', 'dead', 'done', 'held', 'windows'}) do
     for _, id in ipairs(redis.call('ZRANGE', prefix .. set, 0, -1)) do
-        redis.call('ZINCRBY', prefix .. set, -wait, id)
+        -- What is due at once in any case.
+        if id ~= '*' then redis.call('ZINCRBY', prefix .. set, -wait, id) end
     end
 end
 local claims = redis.call('HGETALL', prefix .. 'claims')
@@ -30,8 +31,12 @@ local function later(key, field, pattern)
 end
 for _, lane in ipairs(redis.call('HKEYS', prefix .. 'grate')) do later(prefix .. 'grate', lane, '^(%d+ %d+ %d+ )(.+)$') end
 later(prefix .. 'meta', 'rate', '^(%d+ %d+ %d+ )(.+)$')
-local held = redis.call('HGET', prefix .. 'meta', 'held')
-if held then redis.call('HSET', prefix .. 'meta', 'held', string.format('%.0f', tonumber(held) - wait)) end
+local function sooner(key, field)
+    local at = redis.call('HGET', key, field)
+    if at then redis.call('HSET', key, field, string.format('%.0f', tonumber(at) - wait)) end
+end
+sooner(prefix .. 'meta', 'held')
+for _, lane in ipairs(redis.call('HKEYS', prefix .. 'gheld')) do sooner(prefix .. 'gheld', lane) end
 for i = 3, #ARGV do
     local row = prefix .. 'job:' .. ARGV[i]
     for _, field in ipairs({'expires', 'latest', 'due', 'unique'}) do

@@ -99,7 +99,8 @@ pub(crate) fn differences(model: &Model, brackets: &Brackets, facts: &Facts) -> 
             Some(_) => {}
         }
     }
-    let extra = facts.0.iter().filter(|(spot, _)| !wanted.contains_key(spot));
+    // What is in `windows` stays for a while when a key has gone earlier; the invariants say what has to be there.
+    let extra = facts.0.iter().filter(|(spot, _)| !wanted.contains_key(spot) && spot.key != "windows");
     lines.extend(extra.map(|(spot, value)| format!("{spot} is {value}; the model has none")));
     lines
 }
@@ -159,6 +160,12 @@ impl Wanted<'_> {
         }
         if model.marker {
             self.text("marker", "zset", "0", &0);
+        }
+        for key in &model.awaited {
+            self.text(&format!("next:{key:?}"), "string", "", &"slot");
+        }
+        if model.slot_is_due {
+            self.text("held", "zset", "*", &0);
         }
         self.recurring();
         self.meta();
@@ -222,6 +229,10 @@ impl Wanted<'_> {
         if let Some(held) = settings.held {
             let between = self.brackets.of(held, model.clock);
             self.want("held", "zset", &name, Want::About(between));
+        }
+        if let Some(held) = settings.held_by_job {
+            let between = self.brackets.of(held, model.clock);
+            self.want("gheld", "hash", &name, Want::Time { between, fraction: 0.0 });
         }
         let (running, waiting) = (model.running(lane), model.waiting(Some(lane)).len());
         if running > 0 {

@@ -64,6 +64,7 @@ impl ReferenceStateMachine for Machine {
             1 => any_lane().prop_map(Verb::DrainLane),
             1 => any_lane().prop_map(Verb::LookAtLane),
             1 => Just(Verb::ListLanes),
+            1 => Just(Verb::Limits),
             3 => purge(),
             14 => repeat::repeat(model),
             4 => Just(Verb::TakeMarker),

@@ -156,12 +156,16 @@ fn members(facts: &Facts, lines: &mut Vec<String>) {
     lines.extend(strange.map(|spot| format!("a stranger: {spot}")));
 }
 
-/// Results expire, what is remembered of merged enqueues, and a key that has outlived its job; and nothing else does: no
-/// key of an unfinished job.
+/// Results expire, what is remembered of merged enqueues, and a key that has outlived its job, which can be found; and
+/// nothing else does: no key of an unfinished job.
 fn expiry(facts: &Facts, lines: &mut Vec<String>) {
     for (spot, value) in &facts.0 {
         let is_result = spot.key.starts_with("job:") && spot.key.ends_with(":result");
-        let is_ownerless = spot.key.strip_prefix("de:").is_some_and(|key| unfinished(key, value, facts).is_none());
+        let ownerless = spot.key.strip_prefix("de:").filter(|key| unfinished(key, value, facts).is_none());
+        let is_ownerless = ownerless.is_some();
+        if spot.kind == "string" && ownerless.is_some_and(|key| facts.get("windows", "zset", key).is_none()) {
+            lines.push(format!("{} has outlived its job, and nothing leads to it", spot.key));
+        }
         let expires = facts.get(&spot.key, "(expires)", "").is_some();
         if spot.kind != "(expires)" && expires != (is_result || is_ownerless || spot.key.starts_with("merged:")) {
             lines.push(format!("{} expires: {expires}", spot.key));
@@ -184,7 +188,9 @@ fn keys(facts: &Facts, lines: &mut Vec<String>) {
             lines.push(format!("{} is held by {holder}, which is parked", spot.key));
         }
     }
-    for (spot, next) in facts.0.iter().filter(|(spot, _)| spot.key.starts_with("next:")) {
+    // A slot of a recurring job that waits is no job.
+    let next = facts.0.iter().filter(|(spot, next)| spot.key.starts_with("next:") && *next != "slot");
+    for (spot, next) in next {
         let key = spot.key.trim_start_matches("next:");
         let holder = facts.get(&format!("de:{key}"), "string", "");
         if !unfinished(key, next, facts).is_some_and(parked) {

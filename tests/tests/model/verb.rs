@@ -266,6 +266,8 @@ pub(crate) enum Verb {
     Reassign(Slot, Option<Lane>),
     DrainLane(Lane),
     LookAtLane(Lane),
+    /// At what is set of the queue.
+    Limits,
     ListLanes,
     Purge {
         shelf: Shelf,

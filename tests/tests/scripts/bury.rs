@@ -40,5 +40,5 @@ async fn tells_the_listeners() {
     scene.queue.bury(&lease, "no").await.unwrap();
     let message = listener.receive().await.unwrap();
     let event: serde_json::Value = serde_json::from_str(message.items()[2].text()).unwrap();
-    assert_eq!(event, serde_json::json!({ "event": "dead", "job": lease.id() }));
+    assert_eq!(event, serde_json::json!({ "event": "dead", "job": lease.id(), "reason": "no" }));
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use emq::{Admission, Draft, EnqueueError};
 
-use crate::scene::{MINUTE, Work, assert_after, scene};
+use crate::scene::{MINUTE, Work, assert_after, scene, script};
 
 #[tokio::test]
 async fn writes_a_small_row_and_one_place() {
@@ -154,18 +154,10 @@ async fn within_one_call_an_id_and_a_key_are_taken_once() {
     assert_eq!(scene.command("ZCARD @pending").await.int(), 2);
 }
 
-/// The script as it is sent, for what the typed interface can't send.
-fn script() -> String {
-    ["lib/clock", "lib/guard", "lib/waiting", "lib/lanes", "lib/unique", "enqueue"]
-        .map(|name| format!("{}/../lua/{name}.lua", env!("CARGO_MANIFEST_DIR")))
-        .map(|path| std::fs::read_to_string(path).unwrap())
-        .concat()
-}
-
 #[tokio::test]
 async fn an_id_of_another_kind_is_refused_with_the_whole_call() {
     let mut scene = scene("enqueue").await;
-    let script = script();
+    let script = script("enqueue");
     let keys = ["job:", "pending", "schedule", "done", "de:", "marker", ""];
     let keys = keys.map(|key| format!("emq:{{{}}}:{key}", scene.queue.name()));
     for bad in ["USR0KHTOWnGLuC", "", "JOB", "JOB0JZGkP9AMvvv", "job0JZGkP9AMvv"] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use emq::{JobState, Missed, Overlap, Recurrence, Schedule};
 use support::Reply;
 
-use crate::scene::{MINUTE, Scene, Work, scene};
+use crate::scene::{MINUTE, Scene, Work, scene, script};
 
 const IDS: [&str; 3] = ["JOB0KHTOWnGLuC", "JOB0NgWEfAEJfs", "JOB0JZGkP9AMvv"];
 
@@ -28,11 +28,7 @@ async fn stand_at(scene: &mut Scene, slot: &str) {
 /// Calls the script as a worker does that has read what is on the server: with the words behind the nonce.
 async fn fire(scene: &mut Scene, words: &str) -> Vec<String> {
     let keys = "@job: @pending @done @de: @marker @repeat @repeat: @";
-    // The text as the library sends it, snippets and all.
-    let text: String = ["lib/clock", "lib/guard", "lib/waiting", "lib/lanes", "lib/unique", "fire"]
-        .map(|name| std::fs::read_to_string(format!("{}/../lua/{name}.lua", env!("CARGO_MANIFEST_DIR"))).unwrap())
-        .concat();
-    let mut args: Vec<Vec<u8>> = vec![b"EVAL".to_vec(), text.into_bytes(), b"8".to_vec()];
+    let mut args: Vec<Vec<u8>> = vec![b"EVAL".to_vec(), script("fire").into_bytes(), b"8".to_vec()];
     let prefix = format!("emq:{{{}}}:", scene.queue.name());
     args.extend(keys.split(' ').map(|key| key.replace('@', &prefix).into_bytes()));
     args.push(Vec::new());
@@ -206,4 +202,87 @@ async fn a_slot_that_comes_again_gets_no_second_job_while_the_first_is_unfinishe
     assert_eq!(scene.queue.counts().await.unwrap().pending, 1);
     assert_eq!(scene.command("HGET @repeat:report job").await.text(), IDS[0]);
     assert_eq!(scene.command("HGET @repeat:report next").await.text(), "65000");
+}
+
+#[tokio::test]
+async fn the_job_that_has_had_the_key_of_a_slot_is_the_one_that_the_next_waits_for() {
+    for overlap in [Overlap::Skip, Overlap::Wait] {
+        let mut scene = standing("holder", overlap).await;
+        // Somebody has enqueued a job with the key of the slot, and it runs.
+        let holder = scene.queue.enqueue(Work { n: 1 }).unique("report.5000").await.unwrap().id();
+        let lease = scene.claim().await.lease;
+        assert_eq!(fire(&mut scene, &format!("report 5000 65000 1 {} 5000", IDS[0])).await, ["FIRED 0"]);
+        assert_eq!(scene.command("HGET @repeat:report job").await.text(), holder.as_str());
+        let reply = fire(&mut scene, &format!("report 65000 125000 1 {} 65000", IDS[1])).await;
+        assert_eq!(reply, [if overlap == Overlap::Skip { "FIRED 0" } else { "HELD" }]);
+        scene.queue.complete(&lease, emq::Completion::empty()).await.unwrap();
+        let slot = if overlap == Overlap::Skip { "125000" } else { "65000" };
+        assert_eq!(fire(&mut scene, &format!("report {slot} 185000 1 {} {slot}", IDS[2])).await, ["FIRED 1"]);
+    }
+}
+
+/// A recurring job whose slot `65000` waits for the end of the job of `5000`, which is claimed.
+async fn held(label: &str) -> (Scene, emq::Lease) {
+    let mut scene = standing(label, Overlap::Wait).await;
+    assert_eq!(fire(&mut scene, &format!("report 5000 65000 1 {} 5000", IDS[0])).await, ["FIRED 1"]);
+    let lease = scene.claim().await.lease;
+    assert_eq!(fire(&mut scene, &format!("report 65000 125000 1 {} 65000", IDS[1])).await, ["HELD"]);
+    scene.command("DEL @marker").await;
+    (scene, lease)
+}
+
+#[tokio::test]
+async fn whatever_ends_the_job_that_a_slot_waits_for_has_a_worker_look_at_once() {
+    for how in ["complete", "bury", "cancel", "reap", "remove"] {
+        let (mut scene, lease) = held("ends").await;
+        let queue = scene.queue.clone();
+        match how {
+            "complete" => drop(queue.complete(&lease, emq::Completion::empty()).await.unwrap()),
+            "bury" => drop(queue.bury(&lease, "no").await.unwrap()),
+            "reap" => {
+                scene.expire(lease.id()).await;
+                assert_eq!(queue.reap(Some(1)).await.unwrap().dead, [lease.id()]);
+            }
+            _ => {
+                queue.retry(&lease, MINUTE, "no").await.unwrap();
+                assert_eq!(scene.command("EXISTS @held").await.int(), 0, "it runs again, and hasn't ended");
+                scene.command("DEL @marker").await;
+                if how == "cancel" {
+                    queue.cancel(lease.id()).await.unwrap();
+                } else {
+                    queue.remove(lease.id()).await.unwrap();
+                }
+            }
+        }
+        assert_eq!(scene.command("ZCARD @marker").await.int(), 1, "{how}");
+        let batch = scene.claimer().claim(1).await.unwrap();
+        assert_eq!((batch.jobs.len(), batch.next_event), (0, Some(Duration::ZERO)), "{how}");
+        // What a worker does then.
+        scene.queue.promote().await.unwrap();
+        assert_eq!(fire(&mut scene, &format!("report 65000 125000 1 {} 65000", IDS[1])).await, ["FIRED 1"], "{how}");
+        assert_eq!(scene.command("EXISTS @held @next:report.5000").await.int(), 0, "{how}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_wait_when_another_implementation_has_ended_the_job() {
+    let (mut scene, lease) = held("peer").await;
+    assert_eq!(scene.command("GET @next:report.5000").await.text(), "slot");
+    scene.command(&format!("ZREM @active {}", lease.id())).await;
+    scene.command(&format!("DEL @job:{} @de:report.5000", lease.id())).await;
+    assert_eq!(fire(&mut scene, &format!("report 65000 125000 1 {} 65000", IDS[1])).await, ["FIRED 1"]);
+    assert_eq!(scene.command("EXISTS @next:report.5000").await.int(), 0);
+}
+
+#[tokio::test]
+async fn a_job_that_is_parked_behind_that_of_a_slot_goes_first() {
+    let mut scene = standing("parked", Overlap::Wait).await;
+    fire(&mut scene, &format!("report 5000 65000 1 {} 5000", IDS[0])).await;
+    let lease = scene.claim().await.lease;
+    let follows = emq::Unique::key("report.5000").then_once();
+    let parked = scene.queue.enqueue(Work { n: 1 }).unique(follows).await.unwrap();
+    assert!(matches!(parked.outcome(), emq::Admission::Parked(_)));
+    assert_eq!(fire(&mut scene, &format!("report 65000 125000 1 {} 65000", IDS[1])).await, ["HELD"]);
+    scene.queue.complete(&lease, emq::Completion::empty()).await.unwrap();
+    assert_eq!(scene.claim().await.lease.id(), parked.id());
 }

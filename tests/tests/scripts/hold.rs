@@ -21,6 +21,7 @@ async fn the_job_goes_back_to_its_place_without_a_failure_and_its_lane_waits() {
             "- active zset J1 @ T",
             "+ g:a:pending zset J1 @ 0",
             "- gactive hash a = 1",
+            "+ gheld hash a = T",
             "+ held zset a @ T",
             "+ job:J1 hash settled = hold 1",
             "~ job:J1 hash state = pending (was active)",

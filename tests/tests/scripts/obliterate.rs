@@ -52,3 +52,43 @@ async fn a_lane_that_only_another_implementation_has_filled_goes_too() {
     assert_eq!(scene.queue.obliterate().all().await.unwrap(), 2);
     assert!(scene.dump().await.is_empty(), "{:?}", scene.dump().await.lines());
 }
+
+#[tokio::test]
+async fn a_slice_that_is_left_at_that_frees_the_slot_of_each_job_it_has_deleted() {
+    let mut scene = scene("obliterate").await;
+    let queue = scene.queue.clone();
+    let lane = queue.lane("a").unwrap();
+    queue.enqueue_many((0..1_100).map(|n| Draft::of(Work { n }).group("a"))).await.unwrap();
+    assert_eq!(scene.claimer().claim(1_000).await.unwrap().jobs.len(), 1_000);
+    assert_eq!(scene.claimer().claim(50).await.unwrap().jobs.len(), 50);
+    let mut purge = queue.obliterate().force();
+    let slice = purge.next().await.unwrap().unwrap();
+    assert_eq!(slice.removed, 1_000);
+    drop(purge);
+    let left = queue.counts().await.unwrap().active;
+    assert_eq!((lane.state().await.unwrap().active, scene.command("HLEN @slots").await.int()), (left, left as i64));
+    assert!(left > 0);
+    // Whoever goes on with the queue has its limits.
+    lane.set_concurrency(left as u32 + 3).await.unwrap();
+    queue.resume().await.unwrap();
+    queue.enqueue_many((0..10).map(|n| Draft::of(Work { n }).group("a"))).await.unwrap();
+    assert_eq!(scene.claimer().claim(100).await.unwrap().jobs.len(), 3);
+}
+
+#[tokio::test]
+async fn deduplication_keys_that_have_outlived_their_jobs_go_too() {
+    let mut scene = scene("obliterate").await;
+    let queue = scene.queue.clone();
+    let unique = |n: u32| emq::Unique::key(format!("k{n}")).for_(MINUTE);
+    let jobs = (0..1_001).map(|n| Draft::of(Work { n }).unique(unique(n)));
+    queue.enqueue_many(jobs).await.unwrap();
+    for _ in 0..2 {
+        for job in scene.claimer().claim(1_000).await.unwrap().jobs {
+            queue.complete(&job.lease, emq::Completion::empty()).await.unwrap();
+        }
+    }
+    assert!(queue.enqueue(Work { n: 1 }).unique(unique(1)).await.unwrap().is_duplicate());
+    queue.obliterate().all().await.unwrap();
+    assert!(scene.dump().await.is_empty(), "{:?}", scene.dump().await.lines());
+    assert!(!queue.enqueue(Work { n: 1 }).unique(unique(1)).await.unwrap().is_duplicate());
+}

@@ -133,3 +133,62 @@ async fn what_it_waits_on_is_told_of_each_lane_that_enters_the_ring_and_stays_sh
     assert_eq!(scene.command("LLEN @wake").await.int(), 64);
     assert_eq!(scene.command("LRANGE @wake 0 0").await.items()[0].text(), "1");
 }
+
+#[tokio::test]
+async fn a_limit_that_it_raised_or_took_away_counts_with_the_beat_also_if_it_left_the_lane_out_of_the_ring() {
+    for words in ["HSET @glimit a 3", "HDEL @glimit a"] {
+        let mut scene = scene("peer").await;
+        scene.command("HSET @glimit a 1").await;
+        for n in 0..3 {
+            scene.enqueue_as(emq::Draft::of(crate::scene::Work { n }).group("a")).await;
+        }
+        assert_eq!(scene.groups(10).await.0, "a");
+        scene.command(words).await;
+        assert_eq!(scene.groups(10).await.0, "", "nobody has said that it can be served");
+        scene.command("DEL @marker").await;
+        scene.queue.trim(emq::Keep::default()).await.unwrap();
+        assert_eq!(scene.command("ZCARD @marker").await.int(), 1, "{words}");
+        assert_eq!(scene.groups(10).await.0, "aa", "{words}");
+    }
+}
+
+#[tokio::test]
+async fn what_it_settles_and_takes_away_leaves_nothing_that_the_beat_doesnt_put_right() {
+    let mut scene = scene("peer").await;
+    for n in 0..2 {
+        scene.enqueue_as(emq::Draft::of(crate::scene::Work { n }).group("a")).await;
+    }
+    let lease = scene.claimer().claim(1).await.unwrap().jobs[0].lease;
+    // It completes what was claimed here, and claims and completes the other one itself.
+    let theirs = scene.peer_claims("a").await;
+    for id in [lease.id().to_string(), theirs] {
+        scene.command(&format!("ZREM @active {id}")).await;
+        scene.command(&format!("DEL @job:{id}")).await;
+        scene.command("HINCRBY @gactive a -1").await;
+    }
+    scene.command("DEL @gactive @ring").await;
+    assert_eq!((scene.command("HLEN @slots").await.int(), scene.queue.counts().await.unwrap().pending), (1, 1));
+    scene.queue.trim(emq::Keep::default()).await.unwrap();
+    assert_eq!(scene.command("EXISTS @slots @lanes").await.int(), 0);
+    assert_eq!(scene.queue.counts().await.unwrap().pending, 0);
+}
+
+#[tokio::test]
+async fn the_beat_leaves_alone_what_is_right() {
+    let mut scene = scene("peer").await;
+    for (n, lane) in ["full", "full", "paused", "held", "ready", "ready"].into_iter().enumerate() {
+        scene.enqueue_as(emq::Draft::of(crate::scene::Work { n: n as u32 }).group(lane)).await;
+    }
+    for lane in ["full", "paused", "held", "ready"] {
+        scene.queue.lane(lane).unwrap().set_concurrency(1).await.unwrap();
+    }
+    let jobs = scene.groups(3).await.1;
+    scene.queue.hold(&jobs[2].lease, crate::scene::MINUTE).await.unwrap();
+    scene.queue.release(&jobs[1].lease).await.unwrap();
+    scene.queue.lane("paused").unwrap().pause().await.unwrap();
+    scene.command("ZADD @marker 0 0").await;
+    for _ in 0..5 {
+        let queue = scene.queue.clone();
+        scene.unchanged(queue.trim(emq::Keep::default())).await.unwrap();
+    }
+}

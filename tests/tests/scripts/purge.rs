@@ -89,3 +89,46 @@ async fn a_queue_is_drained_with_all_its_lanes_slice_by_slice() {
     assert_eq!(queue.state(later).await.unwrap(), Some(JobState::Scheduled));
     assert!(queue.complete(&held, emq::Completion::empty()).await.unwrap().is_settled());
 }
+
+#[tokio::test]
+async fn a_drain_of_an_age_leaves_what_is_younger_in_the_flat_line_and_in_every_lane() {
+    let mut scene = scene("drain").await;
+    let queue = scene.queue.clone();
+    let lane = |n: u32| format!("l{}", n % 3);
+    // Minted in May of 2025, and each a second after the one before.
+    let first = "JOB0JZGkP9AMvv".parse::<emq::JobId>().unwrap().number();
+    let minted = |n: u32| emq::JobId::from_number(first + ((u64::from(n) * 1_000) << 22)).unwrap();
+    let old = (0..3_200).map(|n| {
+        let draft = Draft::of(Work { n }).id(minted(n));
+        if n % 4 == 0 { draft } else { draft.group(lane(n)) }
+    });
+    queue.enqueue_many(old.collect::<Vec<_>>()).await.unwrap();
+    queue.enqueue_many((0..9).map(|n| Draft::of(Work { n }).group(lane(n)).priority(-1))).await.unwrap();
+    let young = scene.enqueue().await;
+    assert_eq!(queue.drain().older_than(MINUTE).all().await.unwrap(), 3_200);
+    assert_eq!(queue.counts().await.unwrap().pending, 10);
+    assert_eq!(queue.state(young).await.unwrap(), Some(JobState::Pending));
+    assert_eq!(scene.command("LLEN @ring").await.int(), 3);
+    assert_eq!(queue.drain().older_than(MINUTE).all().await.unwrap(), 0);
+    assert_eq!(queue.drain().all().await.unwrap(), 10);
+    assert_eq!(scene.command("EXISTS @ring @lanes @pending").await.int(), 0);
+}
+
+#[tokio::test]
+async fn an_obliteration_of_an_age_is_refused_and_deletes_nothing() {
+    let mut scene = scene("obliterate").await;
+    scene.enqueue().await;
+    let queue = scene.queue.clone();
+    let refused = scene.unchanged(queue.obliterate().older_than(MINUTE).all()).await;
+    assert!(matches!(refused, Err(PurgeError::Age)), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_drain_ends_where_a_lane_is_said_to_have_jobs_and_has_none() {
+    let mut scene = scene("drain").await;
+    scene.enqueue_as(Draft::of(Work { n: 0 }).group("a")).await;
+    // Somebody who doesn't count has taken it.
+    scene.command("DEL @g:a:pending").await;
+    assert_eq!(scene.queue.drain().all().await.unwrap(), 0);
+    assert_eq!(scene.queue.counts().await.unwrap().pending, 0);
+}

@@ -190,3 +190,12 @@ pub(crate) fn assert_after(score: f64, wait: Duration, before: f64, after: f64) 
     let wait = wait.as_millis() as f64;
     assert!(before + wait <= score && score <= after + wait + 1.0, "{score} isn't {wait} ms after {before} to {after}");
 }
+
+/// The text of a script as the library sends it, with the snippets in front that its header names.
+pub(crate) fn script(name: &str) -> String {
+    let read =
+        |name: &str| std::fs::read_to_string(format!("{}/../lua/{name}.lua", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let body = read(name);
+    let uses = body.lines().find_map(|line| line.strip_prefix("-- uses ")).unwrap_or_default();
+    uses.split(", ").filter(|lib| !lib.is_empty()).map(read).collect::<String>() + &body
+}

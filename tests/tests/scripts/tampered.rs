@@ -140,6 +140,8 @@ async fn a_key_of_any_other_type_is_an_error_or_none_and_the_queue_goes_on_when_
         "gweight",
         "grate",
         "held",
+        "gheld",
+        "windows",
         "slots",
         "wake",
     ];

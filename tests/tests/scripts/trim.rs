@@ -118,3 +118,29 @@ async fn keeps_everything_of_any_age_if_told_to() {
     let keep = Keep { age: Duration::MAX, count: u64::MAX };
     assert_eq!(scene.unchanged(queue.trim(keep)).await.unwrap().dead, 0);
 }
+
+#[tokio::test]
+async fn tells_the_listeners_which_dead_letters_are_gone() {
+    let mut scene = scene("trim").await;
+    let old = scene.dead().await;
+    scene.command(&format!("ZADD @dead 1000 {old}")).await;
+    let mut listener = support::Raw::connect(support::server().await).await;
+    listener.line(&format!("SUBSCRIBE emq:{{{}}}:events", scene.queue.name())).await;
+    scene.queue.trim(Keep::default()).await.unwrap();
+    let message = listener.receive().await.unwrap();
+    let event: serde_json::Value = serde_json::from_str(message.items()[2].text()).unwrap();
+    assert_eq!(event, serde_json::json!({ "event": "removed", "job": old }));
+}
+
+#[tokio::test]
+async fn forgets_the_windows_that_are_over() {
+    let mut scene = scene("trim").await;
+    scene.queue.enqueue(Work { n: 0 }).unique(emq::Unique::key("k").after_end(Duration::from_secs(60))).await.unwrap();
+    let lease = scene.claim().await.lease;
+    scene.queue.complete(&lease, Completion::empty()).await.unwrap();
+    let queue = scene.queue.clone();
+    scene.unchanged(queue.trim(Keep::default())).await.unwrap();
+    scene.command("ZADD @windows 1 k").await;
+    queue.trim(Keep::default()).await.unwrap();
+    assert_eq!(scene.command("EXISTS @windows").await.int(), 0);
+}

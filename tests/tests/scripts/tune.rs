@@ -126,3 +126,62 @@ async fn a_rate_says_when_the_next_job_may_start_and_nothing_when_one_may_now() 
     let next = batch.next_event.unwrap();
     assert!(next > HOUR / 61 && next <= HOUR / 60 + Duration::from_millis(1), "{next:?}");
 }
+
+#[tokio::test]
+async fn a_rate_that_is_set_ends_no_hold_of_the_queue() {
+    let mut scene = scene("tune").await;
+    let lease = scene.claimed().await;
+    scene.queue.hold(&lease, HOUR).await.unwrap();
+    for rate in [Some(Rate::per(100, HOUR)), Some(Rate::per(1, HOUR)), None] {
+        scene.queue.set_rate(rate).await.unwrap();
+        assert_eq!(scene.claimer().claim(1).await.unwrap().jobs.len(), 0, "{rate:?}");
+    }
+    scene.queue.resume().await.unwrap();
+    scene.claim().await;
+}
+
+#[tokio::test]
+async fn a_rate_that_is_set_ends_the_wait_for_the_one_before_and_no_hold_of_the_lane() {
+    let mut scene = scene("tune").await;
+    for n in 0..4 {
+        scene.enqueue_as(Draft::of(Work { n }).group("a")).await;
+    }
+    let lane = scene.queue.lane("a").unwrap();
+    lane.set_rate(Rate::per(1, HOUR * 24)).await.unwrap();
+    let mut claimer = scene.claimer();
+    let lease = claimer.claim(10).await.unwrap().jobs[0].lease;
+    // Shorter than the wait for the rate, and longer than this test.
+    scene.queue.hold(&lease, HOUR).await.unwrap();
+    let held = async || {
+        let until = lane.state().await.unwrap().held_until?;
+        Some(until.duration_since(std::time::SystemTime::now()).unwrap())
+    };
+    assert!(held().await.unwrap() > HOUR * 23);
+    lane.set_rate(None).await.unwrap();
+    assert!(held().await.unwrap() <= HOUR, "it still waits for what the third party has said");
+    assert_eq!(claimer.claim(10).await.unwrap().jobs.len(), 0);
+    // When that is over, nothing is left of it.
+    scene.command("ZADD @held 1 a").await;
+    scene.queue.promote().await.unwrap();
+    assert_eq!(scene.command("EXISTS @held @gheld").await.int(), 0);
+    assert_eq!(claimer.claim(1).await.unwrap().jobs.len(), 1);
+
+    lane.set_rate(Rate::per(1, HOUR)).await.unwrap();
+    assert_eq!(claimer.claim(10).await.unwrap().jobs.len(), 1);
+    assert!(held().await.is_some());
+    lane.set_rate(None).await.unwrap();
+    assert_eq!(claimer.claim(10).await.unwrap().jobs.len(), 2, "of a wait for the rate nothing stays");
+}
+
+#[tokio::test]
+async fn a_resume_ends_a_hold_of_a_lane_for_good() {
+    let mut scene = scene("tune").await;
+    scene.enqueue_as(Draft::of(Work { n: 0 }).group("a")).await;
+    let lease = scene.claim().await.lease;
+    scene.queue.hold(&lease, HOUR).await.unwrap();
+    let lane = scene.queue.lane("a").unwrap();
+    lane.resume().await.unwrap();
+    lane.set_rate(Rate::per(1, HOUR)).await.unwrap();
+    assert_eq!(scene.command("EXISTS @held @gheld").await.int(), 0);
+    scene.claim().await;
+}

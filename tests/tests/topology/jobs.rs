@@ -60,11 +60,6 @@ impl Counter {
         self.runs.lock().unwrap().get(&id).copied().unwrap_or_default()
     }
 
-    /// The jobs that have run.
-    pub(crate) fn ids(&self) -> Vec<JobId> {
-        self.runs.lock().unwrap().keys().copied().collect()
-    }
-
     /// How many jobs have run.
     pub(crate) fn jobs(&self) -> usize {
         self.runs.lock().unwrap().len()

@@ -5,10 +5,10 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use emq::{Completion, Draft, JobError, Lane, Lease, Rate, Reassigned, Revived, Ticket, Updated};
+use emq::{Completion, Draft, JobError, Rate};
 use support::{Proxy, Server};
 
 use crate::errand::{Does, Errand, Place, is_done, median, ms, start, telling, tells};
@@ -36,160 +36,6 @@ async fn nothing_starts_once_pause_has_returned_also_not_on_workers_that_were_wa
     for worker in workers {
         worker.stop().await;
     }
-}
-
-/// Every way into "can run now" that an operator has. Those of jobs by themselves (an enqueue, a time, a retry) are in
-/// `idle.rs`, that of a slot below; whatever else makes a job claimable gets its word here.
-#[tokio::test]
-async fn what_lets_a_job_run_starts_it_within_50_ms_on_an_idle_worker() {
-    let place = Place::shared("wakes").await;
-    let (tell, mut told) = telling();
-    let worker = start(place.worker(tells(&tell)).beat(ms(60_000)));
-    let (queue, lane) = (&place.queue, place.queue.lane("a").unwrap());
-    let hour = Duration::from_secs(3_600);
-    let mut raw = place.raw().await;
-    let ways = [
-        "resume",
-        "lane resume",
-        "limit",
-        "lane limit",
-        "rate",
-        "lane rate",
-        "reassign",
-        "run now",
-        "update",
-        "reschedule",
-        "revive",
-        "release",
-        "reap",
-    ];
-    for way in ways {
-        let mut took = Vec::new();
-        for n in 0..9 {
-            match way {
-                "resume" => queue.pause().await.unwrap(),
-                "limit" => queue.set_concurrency(0).await.unwrap(),
-                "lane limit" => lane.set_concurrency(0).await.unwrap(),
-                "rate" => spend(&place, &mut told, queue.set_rate(Rate::per(1, hour)), None).await,
-                "lane rate" => spend(&place, &mut told, lane.set_rate(Rate::per(1, hour)), Some("a")).await,
-                "lane resume" | "reassign" => lane.pause().await.unwrap(),
-                _ => {}
-            }
-            let ticket = match way {
-                "run now" | "update" | "reschedule" => place.errand(n).delay(hour).await.unwrap(),
-                "revive" | "release" | "reap" => elsewhere(&place, &lane, n, way).await,
-                _ => place.errand(n).group("a").await.unwrap(),
-            };
-            let id = ticket.id();
-            // Until it sleeps again.
-            tokio::time::sleep(ms(30)).await;
-            assert!(told.rest().is_empty(), "{way}");
-            let before = Instant::now();
-            match way {
-                "resume" => queue.resume().await.unwrap(),
-                "limit" => queue.set_concurrency(None).await.unwrap(),
-                "lane limit" => lane.set_concurrency(1).await.unwrap(),
-                "rate" => queue.set_rate(None).await.unwrap(),
-                "lane rate" => lane.set_rate(None).await.unwrap(),
-                "run now" => assert_eq!(ticket.run_now().await.unwrap(), Updated::Updated),
-                "update" => assert_eq!(queue.update(id).now().await.unwrap(), Updated::Updated),
-                "reschedule" => assert_eq!(ticket.reschedule(ms(1)).await.unwrap(), Updated::Updated),
-                "revive" => assert_eq!(queue.revive(id).await.unwrap(), Revived::Revived),
-                "release" => assert!(queue.release(&Lease::new(id, 1)).await.unwrap().is_settled()),
-                "reap" => {
-                    raw.command(&["ZADD", &place.key("active"), "1", id.as_str()]).await;
-                    assert_eq!(queue.reap(None).await.unwrap().recovered, [id]);
-                }
-                "reassign" => assert_eq!(queue.reassign(id, None).await.unwrap(), Reassigned::Reassigned),
-                _ => lane.resume().await.unwrap(),
-            }
-            assert_eq!(told.next().await, n, "{way}");
-            took.push(before.elapsed());
-            lane.set_concurrency(None).await.unwrap();
-            lane.resume().await.unwrap();
-        }
-        assert!(median(took.clone()) < ms(50), "{way}: {took:?}");
-    }
-    worker.stop().await;
-}
-
-/// A job that somebody else holds, or has buried.
-async fn elsewhere(place: &Place, lane: &Lane, n: u64, way: &str) -> Ticket<Errand> {
-    // In a lane that is paused it isn't the worker's, and then it is moved by hand: nobody else may be woken by it.
-    lane.pause().await.unwrap();
-    let ticket = place.errand(n).group("a").await.unwrap();
-    let mut raw = place.raw().await;
-    let id = ticket.id().to_string();
-    let line = place.key("g:a:pending");
-    let commands = [
-        vec!["ZREM".to_owned(), line, id.clone()],
-        vec![
-            "ZADD".to_owned(),
-            place.key(if way == "revive" { "dead" } else { "active" }),
-            "99999999999999".to_owned(),
-            id.clone(),
-        ],
-        vec!["HSET".to_owned(), place.key(format!("job:{id}")), "attempts".to_owned(), "1".to_owned()],
-    ];
-    for command in commands {
-        raw.command(&command).await;
-    }
-    lane.resume().await.unwrap();
-    ticket
-}
-
-/// Sets a rate, and uses it up.
-async fn spend(
-    place: &Place,
-    told: &mut crate::errand::Told<u64>,
-    set: impl Future<Output = Result<(), emq::CallError>>,
-    lane: Option<&str>,
-) {
-    set.await.unwrap();
-    let errand = place.errand(1_000);
-    if let Some(lane) = lane {
-        errand.group(lane).await.unwrap()
-    } else {
-        errand.await.unwrap()
-    };
-    assert_eq!(told.next().await, 1_000);
-}
-
-#[tokio::test]
-async fn a_slot_that_comes_free_starts_the_next_job_within_50_ms_on_another_worker() {
-    let place = Place::shared("slots").await;
-    let (busy_tells, mut busy) = telling();
-    let (idle_tells, mut idle) = telling();
-    let let_go = Arc::new(tokio::sync::Notify::new());
-    let does = |tell: crate::errand::Tell<u64>, let_go: Arc<tokio::sync::Notify>| {
-        Does::new(move |n, _| {
-            tell.tell(n);
-            let let_go = Arc::clone(&let_go);
-            async move {
-                let_go.notified().await;
-                Ok(Completion::empty())
-            }
-        })
-    };
-    place.queue.set_concurrency(1).await.unwrap();
-    let first = start(place.worker(does(busy_tells, Arc::clone(&let_go))).concurrency(1).beat(ms(60_000)));
-    place.errand(0).await.unwrap();
-    busy.next().await;
-    let second = start(place.worker(does(idle_tells, Arc::clone(&let_go))).beat(ms(60_000)));
-    let mut took = Vec::new();
-    for n in 1..10 {
-        place.errand(n).await.unwrap();
-        tokio::time::sleep(ms(30)).await;
-        assert!(busy.rest().is_empty() && idle.rest().is_empty());
-        let before = Instant::now();
-        let_go.notify_one();
-        tokio::select! { started = busy.next() => assert_eq!(started, n), started = idle.next() => assert_eq!(started, n) }
-        took.push(before.elapsed());
-    }
-    assert!(median(took.clone()) < ms(50), "{took:?}");
-    let_go.notify_one();
-    first.stop().await;
-    second.stop().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The events of a queue.
 
-use emq::{Completion, Event, Events, JobError};
+use emq::{Completion, Event, Events, JobError, Unique};
 use support::{Proxy, Server};
 
 use crate::errand::{Does, PATIENCE, Place, ms, start};
@@ -31,7 +31,7 @@ async fn each_transition_that_ends_or_interrupts_a_run_is_told_in_order() {
         assert_eq!(next(&mut events).await, wanted);
     }
     let id = place.errand(2).await.unwrap().id();
-    assert_eq!(next(&mut events).await, Event::Dead { id });
+    assert_eq!(next(&mut events).await, Event::Dead { id, reason: Some("no".into()) });
     worker.stop().await;
     place.queue.revive(id).await.unwrap();
     place.queue.remove(id).await.unwrap();
@@ -40,6 +40,49 @@ async fn each_transition_that_ends_or_interrupts_a_run_is_told_in_order() {
     place.raw().await.command(&["PUBLISH", &place.key("events"), "hello"]).await;
     let told = [Event::Revived { id }, Event::Removed { id }, Event::Cancelled { id: waiting.id() }];
     for wanted in told.into_iter().chain([Event::Other { text: "hello".into() }]) {
+        assert_eq!(next(&mut events).await, wanted);
+    }
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_told_with_its_reason() {
+    let place = Place::shared("reasons").await;
+    let mut events = place.queue.events().await.unwrap();
+    let expired = place.errand(1).expires_in(ms(1)).await.unwrap().id();
+    tokio::time::sleep(ms(5)).await;
+    let mut claimer = place.queue.claimer("c");
+    assert!(claimer.claim(1).await.unwrap().jobs.is_empty());
+    assert_eq!(next(&mut events).await, Event::Dead { id: expired, reason: Some("expired".into()) });
+    for (n, text) in [(2, "with \"quotes\",\n\u{1} and \u{fe0f}"), (3, "")] {
+        let id = place.errand(n).await.unwrap().id();
+        let lease = claimer.claim(1).await.unwrap().jobs[0].lease;
+        place.queue.bury(&lease, text).await.unwrap();
+        assert_eq!(next(&mut events).await, Event::Dead { id, reason: Some(text.into()) });
+        assert_eq!(place.queue.get(id).await.unwrap().unwrap().last_error.as_deref(), Some(text));
+    }
+    let stalled = place.errand(4).await.unwrap().id();
+    claimer.claim(1).await.unwrap();
+    place.raw().await.command(&["ZADD", &place.key("active"), "1", stalled.as_str()]).await;
+    place.queue.reap(Some(1)).await.unwrap();
+    assert_eq!(next(&mut events).await, Event::Dead { id: stalled, reason: Some("stalled".into()) });
+}
+
+#[tokio::test]
+async fn an_enqueue_is_told_if_it_is_merged_into_a_job_or_waits_behind_one_and_not_else() {
+    let place = Place::shared("merged").await;
+    let mut events = place.queue.events().await.unwrap();
+    let unique = || Unique::key("k").replace_payload().then_once();
+    let first = place.errand(1).unique(unique()).await.unwrap().id();
+    assert!(place.errand(2).unique("k").await.unwrap().is_duplicate());
+    assert_eq!(place.errand(3).unique(unique()).await.unwrap().id(), first);
+    place.queue.claimer("c").claim(1).await.unwrap();
+    let parked = place.errand(4).unique(unique()).await.unwrap().id();
+    assert_eq!(place.errand(5).unique(unique()).await.unwrap().id(), parked);
+    for wanted in [
+        Event::Replaced { id: first },
+        Event::Parked { id: parked, behind: Some(first) },
+        Event::Replaced { id: parked },
+    ] {
         assert_eq!(next(&mut events).await, wanted);
     }
 }

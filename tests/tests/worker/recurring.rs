@@ -162,6 +162,23 @@ async fn a_slot_that_is_to_wait_runs_when_its_predecessor_has_ended() {
 }
 
 #[tokio::test]
+async fn slots_that_are_made_up_for_one_by_one_follow_each_other_at_once() {
+    let place = Place::shared("chain").await;
+    let recurring = place.queue.recurring();
+    let recurrence = Recurrence::new(Schedule::every(Duration::from_secs(3_600)));
+    let recurrence = recurrence.missed(Missed::Backfill(20)).overlap(Overlap::Wait);
+    recurring.upsert("report", recurrence, Errand { n: 0 }).await.unwrap();
+    set_back(&place, "report", Duration::from_secs(24 * 3_600)).await;
+    let (tell, mut told) = telling();
+    // Its beat comes once.
+    let worker = start(place.worker(tells_slots(&tell, ms(10))).beat(ms(60_000)));
+    let slots = slots(&mut told, 20).await;
+    assert!(slots.windows(2).all(|pair| pair[1] - pair[0] == 3_600_000), "{slots:?}");
+    place.completed(20).await;
+    worker.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_registered_outlasts_the_workers_that_run_it() {
     let place = Place::shared("short").await;
     let recurring = place.queue.recurring();

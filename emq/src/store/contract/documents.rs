@@ -12,7 +12,7 @@ const UNBOUNDED: [&str; 12] =
 const COMPOSED: [&str; 1] = ["exchange"];
 
 /// Scripts that only look.
-const READERS: [&str; 7] = ["counts", "get", "lane", "list", "list_lanes", "logs", "state"];
+const READERS: [&str; 8] = ["counts", "get", "lane", "limits", "list", "list_lanes", "logs", "state"];
 
 /// Scripts that change what a queue or a lane may do, and move no job.
 const SETTERS: [&str; 3] = ["pause", "resume", "tune"];

@@ -15,6 +15,8 @@ pub(crate) struct Settings {
     pub(crate) rate: Option<Spent>,
     /// Nothing starts before then.
     pub(crate) held: Option<Moment>,
+    /// The same, as far as it isn't for a rate.
+    pub(crate) held_by_job: Option<Moment>,
 }
 
 /// A rate, and how much of it is spent: the time at which the next job is due if they come evenly.
@@ -143,6 +145,7 @@ impl Model {
         let settings = self.settings_mut(lane);
         settings.paused = false;
         settings.held = None;
+        settings.held_by_job = None;
         match lane {
             Some(lane) => self.put_right(lane),
             None => self.marker = true,
@@ -158,7 +161,7 @@ impl Model {
             Tuning::Rate(rate) => {
                 let tat = settings.rate.and_then(|spent| spent.tat);
                 settings.rate = rate.map(|rate| Spent { rate, tat });
-                settings.held = None;
+                settings.held = settings.held_by_job;
             }
         }
         match lane {
@@ -172,6 +175,7 @@ impl Model {
     pub(super) fn hold_back(&mut self, lane: Option<Lane>, until: Moment) {
         let settings = self.settings_mut(lane);
         settings.held = Some(settings.held.map_or(until, |held| held.max(until)));
+        settings.held_by_job = Some(settings.held_by_job.map_or(until, |held| held.max(until)));
         if let Some(lane) = lane {
             self.withdraw(lane);
         }
@@ -179,6 +183,7 @@ impl Model {
 
     /// The lanes whose time has come, in the order in which it came.
     pub(super) fn let_go(&mut self) {
+        self.slot_is_due = false;
         let now = self.now();
         let mut due: Vec<(Moment, Lane)> = Lane::all()
             .filter_map(|lane| Some((self.settings(lane).held?, lane)))
@@ -186,7 +191,9 @@ impl Model {
             .collect();
         due.sort_unstable();
         for (_, lane) in &due {
-            self.settings_mut(Some(*lane)).held = None;
+            let settings = self.settings_mut(Some(*lane));
+            settings.held = None;
+            settings.held_by_job = None;
         }
         due.iter().for_each(|(_, lane)| self.offer(*lane));
     }
@@ -202,6 +209,11 @@ impl Model {
         lanes.sort_unstable();
         lanes.reverse();
         Answer::Lanes(lanes.into_iter().map(|(depth, lane)| (format!("{lane:?}"), depth)).collect())
+    }
+
+    pub(super) fn limits(&self) -> Answer {
+        let Settings { concurrency, rate, held, .. } = self.whole;
+        Answer::Limits { concurrency, rate: rate.map(|spent| spent.rate), held: held.is_some() }
     }
 
     pub(super) fn look_at_lane(&self, lane: Lane) -> Answer {

@@ -195,8 +195,13 @@ impl Model {
         } else {
             letters.iter().filter(|(since, _)| since.at + age <= now.at).map(|(_, slot)| *slot).collect()
         };
-        going.iter().for_each(|slot| self.forget(*slot, Some(self.deleted())));
+        for slot in &going {
+            self.forget(*slot, Some(self.deleted()));
+            self.events.push(("removed", *slot));
+        }
 
+        // Who looks after the lanes wakes a worker for each that can be served.
+        self.marker |= !self.ring.is_empty();
         for worker in &mut self.workers {
             worker.note.take_if(|note| note.at.at + KEPT <= now.at);
         }
