@@ -66,7 +66,7 @@ impl ReferenceStateMachine for Machine {
             1 => Just(Verb::ListLanes),
             1 => Just(Verb::Limits),
             3 => purge(),
-            14 => repeat::repeat(model),
+            10 => repeat::repeat(model),
             4 => Just(Verb::TakeMarker),
             1 => (0..WORKERS).prop_map(|worker| Verb::Leave { worker }),
             1 => Just(Verb::Counts),
@@ -96,7 +96,7 @@ fn tune() -> impl Strategy<Value = Verb> {
     let rate = |none: u32| prop_oneof![none => Just(None), 3 => rate().prop_map(Some)];
     let of_lane = prop_oneof![
         3 => limit(2).prop_map(Tuning::Concurrency),
-        2 => (0..4_u32).prop_map(Tuning::Weight),
+        3 => select(vec![0, 1, 2, 3, 3]).prop_map(Tuning::Weight),
         3 => rate(2).prop_map(Tuning::Rate),
     ];
     let of_queue = prop_oneof![1 => limit(9).prop_map(Tuning::Concurrency), 1 => rate(6).prop_map(Tuning::Rate)];

@@ -31,7 +31,7 @@ use crate::tally::Tally;
 use crate::verb::Verb;
 
 /// How long sequences are: a short one hardly leaves the state where there is nothing to do.
-const VERBS: std::ops::RangeInclusive<usize> = 20..=70;
+const VERBS: std::ops::RangeInclusive<usize> = 20..=80;
 
 /// How many sequences are tried, unless `PROPTEST_CASES` says so.
 const CASES: u32 = 150;
