@@ -23,7 +23,7 @@ local rows, active, pending, done, completed, events, marker, root = unpack(KEYS
 
 local jobs = {}
 for i = 1, #ARGV, 4 do
-  jobs[#jobs + 1] = { id = ARGV[i], token = ARGV[i + 1], retention = tonumber(ARGV[i + 2]), result = ARGV[i + 3] }
+  jobs[#jobs + 1] = { id = ARGV[i], token = ARGV[i + 1], retention = ARGV[i + 2], result = ARGV[i + 3] }
 end
 
 local queue = {

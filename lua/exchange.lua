@@ -33,7 +33,7 @@ local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3],
 
 local jobs = {}
 for i = 5, #ARGV, 4 do
-  jobs[#jobs + 1] = { id = ARGV[i], token = ARGV[i + 1], retention = tonumber(ARGV[i + 2]), result = ARGV[i + 3] }
+  jobs[#jobs + 1] = { id = ARGV[i], token = ARGV[i + 1], retention = ARGV[i + 2], result = ARGV[i + 3] }
 end
 
 local queue = {

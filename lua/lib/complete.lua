@@ -11,6 +11,14 @@ local function complete(queue, jobs)
     return (count(token) % 1022 + 1) / 1024
   end
 
+  -- As text, and made once: it is the same for most of the jobs.
+  local scores = {}
+  local function score(retention, token)
+    local name = retention .. ' ' .. token
+    if not scores[name] then scores[name] = string.format('%.10f', time + tonumber(retention) + mark(token)) end
+    return scores[name]
+  end
+
   local replies, accepted, seen, active_ids, markers = {}, {}, {}, {}, {}
   local function check(job, is_active)
     local held, refusal = fence_at(queue.rows .. job.id, queue.root, job.id, job.token, is_active)
@@ -18,7 +26,7 @@ local function complete(queue, jobs)
     if held then
       seen[job.id], accepted[#accepted + 1], held.result, held.retention = true, held, job.result, job.retention
       if held.where == 'active' then active_ids[#active_ids + 1] = job.id end
-      markers[#markers + 1] = time + job.retention + mark(job.token)
+      markers[#markers + 1] = score(job.retention, job.token)
       markers[#markers + 1] = job.id
       return 'OK'
     end

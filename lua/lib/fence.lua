@@ -3,20 +3,23 @@
 -- how this token settled. `is_active` says whether the job is in the active set.
 local function fence_at(row, root, id, token, is_active)
   -- By pcall: a row of another type is as good as none, and must not stop what else the call does.
-  local field = redis.pcall('HMGET', row, 'attempts', 'reaped', 'settled', 'group', 'priority', 'did', 'cancel')
+  local field = redis.pcall('HMGET', row, 'attempts', 'group', 'priority', 'did', 'cancel')
   if field.err then return nil, 'GONE' end
   if not field[1] and redis.call('EXISTS', row) == 0 then
     return nil, was_cancelled(root .. 'done', id) and 'CANCELLED' or 'GONE'
   end
   if field[1] ~= token then return nil, 'STALE' end
-  if not is_active and field[2] ~= token then return nil, 'STALE', field[3] end
+  if not is_active then
+    local reaped, settled = unpack(redis.call('HMGET', row, 'reaped', 'settled'))
+    if reaped ~= token then return nil, 'STALE', settled end
+  end
   return {
     id = id,
     where = is_active and 'active' or 'waiting',
-    lane = field[4],
-    priority = field[5],
-    key = field[6],
-    cancel = field[7],
+    lane = field[2],
+    priority = field[3],
+    key = field[4],
+    cancel = field[5],
   }
 end
 

@@ -47,7 +47,7 @@ enum Request {
     Look,
     /// Takes the claim back, unless it is under way.
     Withdraw,
-    /// Answers the claimers, when no call is under way any more: the worker leaves the queue.
+    /// Answers the claimers, when no claim is under way any more: the worker leaves the queue.
     Leave(oneshot::Sender<Vec<Claimer>>),
 }
 
@@ -182,7 +182,7 @@ impl Exchange {
             while self.is_due(calls.len()) {
                 calls.push(self.next_call().make());
             }
-            if calls.is_empty()
+            if self.claimers.len() == CALLS
                 && let Some(leaving) = self.leaving.take()
             {
                 // Nobody waits for it if the worker was dropped.
@@ -297,6 +297,10 @@ impl Call {
     async fn make(self) -> Option<Claimer> {
         let Self { line, counters, jobs, waiting, claim } = self;
         let Some(Claim { mut claimer, room, slots, answer }) = claim else {
+            // Who wanted to claim has gone in this moment.
+            if jobs.is_empty() {
+                return None;
+            }
             match line.store.complete_many(&jobs).await {
                 Ok(settled) => answer_all(waiting, settled),
                 Err(error) => failed(&line, jobs, waiting, error, false).await,

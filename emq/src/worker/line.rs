@@ -54,14 +54,14 @@ impl Line {
         self.shares.room(self.share, leave)
     }
 
-    /// A job of this queue is in hand.
-    pub(super) fn took(&self) {
-        self.shares.took(self.share);
+    /// So many more jobs of this queue are in hand, or about to be.
+    pub(super) fn took(&self, jobs: usize) {
+        self.shares.took(self.share, jobs);
     }
 
-    /// And no longer is.
-    pub(super) fn let_go(&self) {
-        self.shares.let_go(self.share);
+    /// And no longer are.
+    pub(super) fn let_go(&self, jobs: usize) {
+        self.shares.let_go(self.share, jobs);
     }
 
     pub(super) fn is_hot(&self) -> bool {

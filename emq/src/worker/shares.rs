@@ -37,12 +37,12 @@ impl Shares {
         (own.limit.min(self.slots.saturating_sub(taken)).saturating_add(leave)).saturating_sub(in_hand(own))
     }
 
-    pub(super) fn took(&self, queue: usize) {
-        self.queues[queue].in_hand.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn took(&self, queue: usize, jobs: usize) {
+        self.queues[queue].in_hand.fetch_add(jobs, Ordering::Relaxed);
     }
 
-    pub(super) fn let_go(&self, queue: usize) {
-        self.queues[queue].in_hand.fetch_sub(1, Ordering::Relaxed);
+    pub(super) fn let_go(&self, queue: usize, jobs: usize) {
+        self.queues[queue].in_hand.fetch_sub(jobs, Ordering::Relaxed);
     }
 }
 
@@ -58,12 +58,12 @@ mod tests {
     fn all_queues_share_what_nobody_has_reserved() {
         let shares = Shares::new(4, [(None, 0), (Some(2), 0)].into_iter());
         assert_eq!(rooms(&shares), [4, 2]);
-        (0..3).for_each(|_| shares.took(0));
+        shares.took(0, 3);
         assert_eq!(rooms(&shares), [1, 1]);
-        shares.took(1);
+        shares.took(1, 1);
         assert_eq!(rooms(&shares), [0, 0]);
         assert_eq!((shares.room(0, 2), shares.room(1, 2)), (2, 2), "in the places of those that leave");
-        shares.let_go(0);
+        shares.let_go(0, 1);
         assert_eq!(rooms(&shares), [1, 1]);
     }
 
@@ -71,14 +71,14 @@ mod tests {
     fn a_reserved_slot_is_nobody_elses_whether_it_is_in_use_or_not() {
         let shares = Shares::new(4, [(None, 0), (None, 3)].into_iter());
         assert_eq!(rooms(&shares), [1, 4]);
-        shares.took(0);
+        shares.took(0, 1);
         assert_eq!(rooms(&shares), [0, 3]);
-        (0..3).for_each(|_| shares.took(1));
+        shares.took(1, 3);
         assert_eq!(rooms(&shares), [0, 0]);
-        shares.let_go(0);
+        shares.let_go(0, 1);
         assert_eq!(rooms(&shares), [1, 1], "beyond what is reserved, it takes from all");
-        shares.took(1);
-        shares.let_go(1);
+        shares.took(1, 1);
+        shares.let_go(1, 1);
         assert_eq!(rooms(&shares), [1, 1]);
     }
 }

@@ -45,18 +45,15 @@ impl Slots {
     /// How many jobs of this line may be claimed if so many in hand leave, besides those that are leaving.
     pub(super) fn room(&self, line: &Line, leave: usize) -> usize {
         let leave = leave + self.0.leaving.load(Ordering::Relaxed);
-        let free = (self.0.limit + leave).saturating_sub(self.0.taken.load(Ordering::Relaxed));
+        let free = self.0.limit.saturating_add(leave).saturating_sub(self.0.taken.load(Ordering::Relaxed));
         free.min(line.room(leave))
     }
 
     /// Keeps places for jobs of this line that are about to be claimed.
     pub(super) fn promise(&self, line: &Arc<Line>, count: usize) -> Promised {
         self.0.taken.fetch_add(count, Ordering::Relaxed);
-        let slot = || {
-            line.took();
-            Slot { slots: self.clone(), line: Arc::clone(line), has_job: false }
-        };
-        Promised(std::iter::repeat_with(slot).take(count).collect())
+        line.took(count);
+        Promised { slots: self.clone(), line: Arc::clone(line), count }
     }
 
     /// A job in hand has run and is being completed, for as long as what this answers isn't dropped.
@@ -66,41 +63,48 @@ impl Slots {
     }
 }
 
-/// Slots for jobs that are being claimed. Those that aren't needed come free when it is dropped.
+/// Places for jobs that are being claimed. Those that aren't needed come free when it is dropped.
 #[derive(Debug)]
-pub(super) struct Promised(Vec<Slot>);
+pub(super) struct Promised {
+    slots: Slots,
+    line: Arc<Line>,
+    count: usize,
+}
 
 impl Promised {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.count == 0
     }
 
-    /// A slot for a job that has come, if there is one.
+    /// A slot for a job that has come, if there is a place.
     pub(super) fn take(&mut self) -> Option<Slot> {
-        let mut slot = self.0.pop()?;
-        slot.has_job = true;
-        slot.slots.0.counters.took();
-        Some(slot)
+        self.count = self.count.checked_sub(1)?;
+        self.slots.0.counters.took();
+        Some(Slot { slots: self.slots.clone(), line: Arc::clone(&self.line) })
     }
 }
 
-/// A place for a job, and mostly a job in it.
+impl Drop for Promised {
+    fn drop(&mut self) {
+        self.line.let_go(self.count);
+        self.slots.0.taken.fetch_sub(self.count, Ordering::Relaxed);
+    }
+}
+
+/// A job in hand.
 #[derive(Debug)]
 pub(super) struct Slot {
     slots: Slots,
     line: Arc<Line>,
-    has_job: bool,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         let Inner { taken, counters, freed, .. } = &*self.slots.0;
-        self.line.let_go();
+        self.line.let_go(1);
         taken.fetch_sub(1, Ordering::Relaxed);
-        if self.has_job {
-            counters.let_go();
-            freed.notify_one();
-        }
+        counters.let_go();
+        freed.notify_one();
     }
 }
 

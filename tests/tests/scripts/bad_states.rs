@@ -368,6 +368,17 @@ async fn a_limit_that_is_no_number_is_none() {
 }
 
 #[tokio::test]
+async fn a_row_of_which_little_is_left_keeps_its_id_taken() {
+    for field in ["state", "payload", "attempts"] {
+        let mut scene = scene("bad").await;
+        scene.command(&format!("HSET @job:{GHOST} {field} 1")).await;
+        let again = scene.queue.enqueue(Work { n: 0 }).id(GHOST.parse().unwrap()).into_future();
+        let refused = scene.unchanged(again).await;
+        assert!(matches!(refused, Err(EnqueueError::Conflict { .. })), "{field}: {refused:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_rate_with_a_nothing_in_it_is_none() {
     for rate in ["0 60000 1", "1 0 1", "1 60000 0"] {
         let mut scene = scene("bad").await;

@@ -92,3 +92,14 @@ async fn deduplication_keys_that_have_outlived_their_jobs_go_too() {
     assert!(scene.dump().await.is_empty(), "{:?}", scene.dump().await.lines());
     assert!(!queue.enqueue(Work { n: 1 }).unique(unique(1)).await.unwrap().is_duplicate());
 }
+
+#[tokio::test]
+async fn a_lane_behind_a_thousand_that_others_have_emptied_goes_too() {
+    let mut scene = scene("obliterate").await;
+    let members: String = (0..1_000).map(|n| format!(" 1 empty-{n}")).collect();
+    scene.command(&format!("ZADD @lanes{members}")).await;
+    let jobs = (0..2).map(|n| Draft::of(Work { n }).group("full"));
+    scene.queue.enqueue_many(jobs).await.unwrap();
+    assert_eq!(scene.queue.obliterate().all().await.unwrap(), 2);
+    assert!(scene.dump().await.is_empty(), "{:?}", scene.dump().await.lines());
+}

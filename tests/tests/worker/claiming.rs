@@ -10,6 +10,7 @@ use support::{
     Proxy, Server,
     proxy::{Command, When},
 };
+use tokio::sync::Semaphore;
 use tower::limit::ConcurrencyLimitLayer;
 
 use crate::errand::{Does, Errand, Other, Place, hangs, is_claim, is_done, ms, start, telling, tells};
@@ -32,13 +33,28 @@ impl Crowd {
     }
 
     fn handler_that_takes(&self, time: fn(u64) -> u64) -> Does {
+        self.handler_that_does(move |n| tokio::time::sleep(ms(time(n))))
+    }
+
+    /// One that ends when the gate lets it pass.
+    fn handler_that_waits(&self, gate: Arc<Semaphore>) -> Does {
+        self.handler_that_does(move |_| {
+            let gate = Arc::clone(&gate);
+            async move { gate.acquire().await.unwrap().forget() }
+        })
+    }
+
+    fn handler_that_does<F>(&self, what: impl Fn(u64) -> F + Send + Sync + 'static) -> Does
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let crowd = self.clone();
         Does::new(move |n, _| {
-            let crowd = crowd.clone();
+            let (crowd, done) = (crowd.clone(), what(n));
             async move {
                 let now = crowd.now.fetch_add(1, Ordering::SeqCst) + 1;
                 crowd.most.fetch_max(now, Ordering::SeqCst);
-                tokio::time::sleep(ms(time(n))).await;
+                done.await;
                 crowd.now.fetch_sub(1, Ordering::SeqCst);
                 Ok(Completion::empty())
             }
@@ -100,6 +116,39 @@ async fn jobs_are_claimed_in_batches() {
     let claims = claims.load(Ordering::SeqCst);
     assert!((10..=400).contains(&claims), "{claims} claims for 2000 jobs");
     worker.stop().await;
+}
+
+/// The server finds the next call when it is done with one, and doesn't wait for the worker.
+#[tokio::test]
+async fn a_large_call_is_sent_before_the_one_before_it_is_answered() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.port());
+    let place = Place::through(&server, &proxy.url(), "ahead").await;
+    let (tell, mut told) = telling();
+    let passed = move |command: &Command| {
+        if is_claim(command) {
+            tell.tell(());
+        }
+        false
+    };
+    let gate = Arc::new(Semaphore::new(0));
+    let crowd = Crowd::default();
+    let waits = crowd.handler_that_waits(Arc::clone(&gate));
+    place.enqueue(100).await;
+    let worker = start(place.worker(waits).concurrency(8));
+    place.until(async || crowd.now.load(Ordering::SeqCst) == 8).await;
+    proxy.cut_reply(passed, When::Once);
+    server.freeze();
+    gate.add_permits(1);
+    told.next().await;
+    gate.add_permits(7);
+    told.next().await;
+    server.thaw();
+    gate.add_permits(92);
+    place.completed(100).await;
+    assert_eq!(crowd.most(), 8, "a job is claimed in the place of one that has run");
+    let stats = worker.stop().await;
+    assert_eq!((stats.completed, stats.stale, stats.released), (100, 0, 0));
 }
 
 #[tokio::test]
