@@ -209,3 +209,24 @@ async fn a_job_that_is_parked_under_an_id_whose_memory_is_over_is_no_finished_on
     assert!(matches!(follower.await.unwrap().outcome(), Admission::Parked(_)));
     assert_eq!(scene.command("EXISTS @done").await.int(), 0);
 }
+
+#[tokio::test]
+async fn a_parked_job_has_the_time_of_the_last_enqueue_but_none_beyond_its_latest() {
+    let mut scene = scene("enqueue").await;
+    let queue = scene.queue.clone();
+    queue.enqueue(Work { n: 0 }).unique("k").await.unwrap();
+    let lease = scene.claim().await.lease;
+    let follows = || emq::Unique::key("k").debounce(MINUTE).then_once();
+    let before = scene.now().await;
+    let parked = queue.enqueue(Work { n: 1 }).unique(follows()).delay(5 * MINUTE).await.unwrap();
+    assert_eq!(parked.outcome(), Admission::Parked(lease.id()));
+    let due = scene.field(parked.id(), "due").await.unwrap().parse().unwrap();
+    assert_after(due, MINUTE, before, scene.now().await);
+    let before = scene.now().await;
+    let merged = queue.enqueue(Work { n: 2 }).unique(follows()).delay(MINUTE / 2).await.unwrap();
+    assert_eq!(merged.outcome(), Admission::Replaced(parked.id()));
+    let due = scene.field(parked.id(), "due").await.unwrap().parse().unwrap();
+    assert_after(due, MINUTE / 2, before, scene.now().await);
+    queue.complete(&lease, emq::Completion::empty()).await.unwrap();
+    assert_eq!(scene.score("schedule", parked.id()).await, due);
+}
