@@ -58,6 +58,13 @@ pub(crate) enum Answer {
         left: usize,
     },
     Lane(LaneRecord),
+    /// How many there ever were.
+    Partitions(u32),
+    Limits {
+        concurrency: Option<u32>,
+        rate: Option<Rate>,
+        held: bool,
+    },
     /// Names, and how many jobs wait there.
     Lanes(Vec<(String, usize)>),
     /// How many jobs were deleted.
@@ -180,10 +187,11 @@ impl Answer {
             Self::Obliterated(jobs) => jobs.is_none(),
             Self::Words(words) => words.iter().all(|word| REFUSALS.contains(&word.trim_end())),
             Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) | Self::Lane(_) | Self::Lanes(_) => true,
-            Self::Recurring(_) | Self::DueSlots(_) => true,
+            Self::Recurring(_) | Self::DueSlots(_) | Self::Limits { .. } => true,
             Self::Marker(was_there) => !was_there,
             Self::Claimed { .. }
             | Self::Beat { .. }
+            | Self::Partitions(_)
             | Self::Exchanged(..)
             | Self::Promoted(_)
             | Self::Trimmed { .. }

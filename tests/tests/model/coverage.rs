@@ -56,6 +56,8 @@ fn scripts(verb: &Verb) -> &'static [&'static str] {
         Verb::DrainLane(_) => &["drain_lane"],
         Verb::LookAtLane(_) => &["lane", "list"],
         Verb::ListLanes => &["list_lanes"],
+        Verb::Partitions(_) => &["partitions"],
+        Verb::Limits => &["limits"],
         Verb::Purge { .. } => &["purge"],
         Verb::Obliterate { .. } => &["obliterate"],
         Verb::Repeat(repeat) => match repeat {

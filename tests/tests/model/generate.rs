@@ -66,6 +66,8 @@ impl ReferenceStateMachine for Machine {
             1 => any_lane().prop_map(Verb::DrainLane),
             1 => any_lane().prop_map(Verb::LookAtLane),
             1 => Just(Verb::ListLanes),
+            1 => Just(Verb::Limits),
+            1 => (1..4_u32).prop_map(Verb::Partitions),
             3 => purge(),
             10 => repeat::repeat(model),
             4 => Just(Verb::TakeMarker),

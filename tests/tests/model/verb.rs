@@ -272,6 +272,10 @@ pub(crate) enum Verb {
     Reassign(Slot, Option<Lane>),
     DrainLane(Lane),
     LookAtLane(Lane),
+    /// At what is set of the queue.
+    Limits,
+    /// So many at least.
+    Partitions(u32),
     ListLanes,
     Purge {
         shelf: Shelf,

@@ -101,10 +101,12 @@ impl Model {
         }
         let overlap = if turn.stands_at.is_some() { recurring.template.overlap } else { Overlap::Allow };
         let is_busy = recurring.last.is_some_and(|(_, job)| self.is_unfinished(job));
+        let awaited = recurring.last.and_then(|(slot, _)| Some(Key::Slot(turn.name, slot?)));
         let (runs, next) = match overlap {
             Overlap::Skip if is_busy => (&turn.runs[..0], turn.next),
             Overlap::Skip => (&turn.runs[..turn.runs.len().min(1)], turn.next),
             Overlap::Wait if is_busy && !turn.runs.is_empty() => {
+                self.awaited.extend(awaited);
                 self.recurring.insert(turn.name, Recurring { held: turn.stands_at, ..recurring });
                 return "HELD".to_owned();
             }
@@ -120,6 +122,12 @@ impl Model {
             }
         }
         if turn.stands_at.is_some() {
+            if let (Some(_), Some(awaited)) = (recurring.held, awaited) {
+                self.awaited.remove(&awaited);
+            }
+            let is_more = overlap == Overlap::Wait && next.is_some_and(|next| next < FAR);
+            let last = runs.last().and_then(|run| Some(Key::Slot(turn.name, run.slot?)));
+            self.awaited.extend(last.filter(|_| is_more));
             self.recurring.insert(turn.name, Recurring { next, held: None, ..recurring });
         }
         format!("FIRED {enqueued}")
