@@ -7,17 +7,16 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    future::poll_fn,
     sync::Arc,
+    task::Poll,
 };
 
 use futures_util::{
     future::BoxFuture,
     stream::{FuturesUnordered, StreamExt as _},
 };
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::yield_now,
-};
+use tokio::sync::{mpsc, oneshot};
 
 use super::{
     fetch::release,
@@ -194,7 +193,7 @@ impl Exchange {
                     Some(request) => {
                         self.take(request);
                         // Who is ready now gets the chance to come along.
-                        yield_now().await;
+                        give_way().await;
                     }
                     None if calls.is_empty() => return,
                     None => self.claimers.extend(calls.next().await.flatten()),
@@ -367,4 +366,19 @@ impl Waiting {
         // Nobody waits for it if the run was dropped meanwhile.
         let _ = self.answer.send(Completed { settled, _leaving: self.leaving });
     }
+}
+
+/// Lets other tasks run first. Not by `yield_now`, which keeps the task on its thread: if a job then blocks that, nothing of
+/// the queue would be completed until the end of it.
+async fn give_way() {
+    let mut has_given_way = false;
+    poll_fn(|cx| {
+        if has_given_way {
+            return Poll::Ready(());
+        }
+        has_given_way = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

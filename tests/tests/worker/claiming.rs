@@ -1,8 +1,9 @@
 //! A worker claims what it has room for, in batches, from all its queues in turn.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicU64, AtomicUsize, Ordering},
+    mpsc,
 };
 
 use emq::Completion;
@@ -149,6 +150,28 @@ async fn a_large_call_is_sent_before_the_one_before_it_is_answered() {
     assert_eq!(crowd.most(), 8, "a job is claimed in the place of one that has run");
     let stats = worker.stop().await;
     assert_eq!((stats.completed, stats.stale, stats.released), (100, 0, 0));
+}
+
+/// Whichever thread that is, and whatever else was about to run on it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_blocks_a_thread_holds_up_no_completion_of_others() {
+    let place = Place::shared("thread").await;
+    let (go_on, blocked) = mpsc::channel::<()>();
+    let blocked = Mutex::new(blocked);
+    let blocks = Does::new(move |n, _| {
+        if n == 0 {
+            blocked.lock().unwrap().recv().unwrap();
+        }
+        std::future::ready(Ok(Completion::empty()))
+    });
+    let worker = start(place.worker(blocks).concurrency(64));
+    for round in 0..30 {
+        place.enqueue(20).await;
+        place.completed(round * 20 + 19).await;
+        go_on.send(()).unwrap();
+        place.completed(round * 20 + 20).await;
+    }
+    worker.stop().await;
 }
 
 #[tokio::test]

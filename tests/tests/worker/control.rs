@@ -11,7 +11,7 @@ use std::{
 use emq::{Completion, Draft, JobError, Rate};
 use support::{Proxy, Server};
 
-use crate::errand::{Does, Errand, Place, begins_at_once, is_done, ms, start, telling, tells};
+use crate::errand::{Does, Errand, Place, is_done, ms, start, telling, tells};
 
 #[tokio::test]
 async fn nothing_starts_once_pause_has_returned_also_not_on_workers_that_were_waiting() {
