@@ -259,10 +259,11 @@ fn settle(right: impl Strategy<Value = Right>) -> impl Strategy<Value = Verb> {
     (right, how).prop_map(|(right, how)| Verb::Settle { right, how })
 }
 
-/// The same settle again, as by a worker whose first try was carried out and whose answer was lost; and how often.
+/// The same settle or log line again, as by a worker whose first try was carried out and whose answer was lost; and how often.
 fn repeats(model: &Model) -> (u32, BoxedStrategy<Verb>) {
     let mut verbs = Vec::new();
     for (slot, job) in &model.jobs {
+        verbs.extend(job.logged.map(|(token, line)| Verb::Log { right: Right { slot: *slot, token }, line }));
         let Some((verb, token)) = job.settled.as_ref().and_then(|settled| settled.split_once(' ')) else { continue };
         let how = match verb {
             "retry" => Settling::Retry { delay: HOUR, error: 9 },
