@@ -14,6 +14,8 @@ const WITHOUT: &[(&str, &str)] = &[
     ("lease_node", "it gives a process its number, and touches no queue"),
     ("renew_node", "as lease_node"),
     ("return_node", "as lease_node"),
+    ("partitions", "it says how many partitions a queue has, and touches no job"),
+    ("limits", "it reads three fields, which the model holds against what they have to be after each verb"),
 ];
 
 /// How many sequences are drawn, to see each verb.

@@ -150,6 +150,12 @@ impl Wanted<'_> {
         for (key, parked) in &model.next {
             self.text(&format!("next:{key:?}"), "string", "", &format!("{parked:?}"));
         }
+        for key in &model.awaited {
+            self.text(&format!("next:{key:?}"), "string", "", &"slot");
+        }
+        if model.looks {
+            self.text("held", "zset", "*", &0);
+        }
         for (slot, (into, _)) in &model.merged {
             let name = format!("merged:{slot:?}");
             self.text(&name, "string", "", &format!("{into:?} "));

@@ -188,7 +188,8 @@ fn keys(facts: &Facts, lines: &mut Vec<String>) {
             lines.push(format!("{} is held by {holder}, which is parked", spot.key));
         }
     }
-    for (spot, next) in facts.0.iter().filter(|(spot, _)| spot.key.starts_with("next:")) {
+    let next_of = facts.0.iter().filter(|(spot, next)| spot.key.starts_with("next:") && *next != "slot");
+    for (spot, next) in next_of {
         let key = spot.key.trim_start_matches("next:");
         let holder = facts.get(&format!("de:{key}"), "string", "");
         if !unfinished(key, next, facts).is_some_and(parked) {

@@ -16,7 +16,7 @@ mod sweep;
 mod turns;
 mod unique;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub(crate) use self::lanes::{Settings, Spent, Turn};
@@ -49,6 +49,10 @@ pub(crate) struct Model {
     pub(crate) keys: BTreeMap<Key, Holding>,
     /// Who is parked behind which of them.
     pub(crate) next: BTreeMap<Key, Slot>,
+    /// The keys at whose end the slot of a recurring job is looked at.
+    pub(crate) awaited: BTreeSet<Key>,
+    /// Whether the beat is to look at the slots that are due.
+    pub(crate) looks: bool,
     /// The enqueues that were merged into a job, and until when that is remembered.
     pub(crate) merged: BTreeMap<Slot, (Slot, Moment)>,
     pub(crate) workers: [Worker; EXCHANGER + 1],

@@ -184,6 +184,7 @@ impl Model {
     /// The lanes whose time has come, in the order in which it came.
     pub(super) fn let_go(&mut self) {
         let now = self.now();
+        self.looks = false;
         let mut due: Vec<(Moment, Lane)> = Lane::all()
             .filter_map(|lane| Some((self.settings(lane).held?, lane)))
             .filter(|(at, _)| *at <= now)

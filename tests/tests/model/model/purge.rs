@@ -33,7 +33,7 @@ impl Model {
             }
     }
 
-    /// Nothing stays of the queue but what goes by itself: keys that have outlived the rows of their jobs, and what was merged.
+    /// Nothing stays of the queue but what goes by itself: what was merged.
     pub(super) fn obliterate(&mut self, force: bool) -> Answer {
         if !force && !self.active().is_empty() {
             return Answer::Obliterated(None);
@@ -41,8 +41,6 @@ impl Model {
         let removed = self.jobs.len() + self.done.len();
         let emptied = Self { step: self.step, clock: self.clock, merged: self.merged.clone(), ..Self::default() };
         let before = std::mem::replace(self, emptied);
-        self.keys = before.keys;
-        self.keys.retain(|_, holding| !before.jobs.contains_key(&holding.by));
         self.handed = before.handed;
         for (worker, before) in self.workers.iter_mut().zip(before.workers) {
             (worker.request, worker.owed) = (before.request, before.owed);

@@ -21,6 +21,13 @@ pub(crate) struct Recurring {
     pub(crate) last: Option<(Option<i64>, Slot)>,
 }
 
+impl Recurring {
+    /// The key of the last slot that ran.
+    fn last_key(&self, name: Name) -> Option<Key> {
+        self.last.and_then(|(slot, _)| slot).map(|slot| Key::Slot(name, slot))
+    }
+}
+
 impl Model {
     pub(super) fn repeat(&mut self, repeat: &Repeat) -> Answer {
         match repeat {
@@ -105,6 +112,7 @@ impl Model {
             Overlap::Skip if is_busy => (&turn.runs[..0], turn.next),
             Overlap::Skip => (&turn.runs[..turn.runs.len().min(1)], turn.next),
             Overlap::Wait if is_busy && !turn.runs.is_empty() => {
+                self.awaited.extend(recurring.last_key(turn.name));
                 self.recurring.insert(turn.name, Recurring { held: turn.stands_at, ..recurring });
                 return "HELD".to_owned();
             }
@@ -112,6 +120,7 @@ impl Model {
             _ => (&turn.runs[..], turn.next),
         };
         let mut enqueued = 0;
+        let before = recurring.last_key(turn.name);
         for run in runs {
             let job = self.run_slot(turn.name, &recurring.template, *run);
             enqueued += usize::from(job == run.job);
@@ -120,7 +129,13 @@ impl Model {
             }
         }
         if turn.stands_at.is_some() {
-            self.recurring.insert(turn.name, Recurring { next, held: None, ..recurring });
+            if recurring.held.take().is_some() {
+                before.map(|key| self.awaited.remove(&key));
+            }
+            if overlap == Overlap::Wait && !runs.is_empty() && next.is_some_and(|next| next < FAR) {
+                self.awaited.extend(recurring.last_key(turn.name));
+            }
+            self.recurring.insert(turn.name, Recurring { next, ..recurring });
         }
         format!("FIRED {enqueued}")
     }

@@ -142,6 +142,9 @@ impl Model {
 
     /// Lets the job go on that is parked behind a key, and says whether there was one.
     fn follow(&mut self, key: Key) -> bool {
+        if self.awaited.remove(&key) {
+            (self.looks, self.marker) = (true, true);
+        }
         let Some(slot) = self.next.remove(&key) else { return false };
         self.keys.insert(key, Holding { by: slot, until: None });
         let due = self.jobs.get_mut(&slot).and_then(|job| job.due.take());
@@ -187,7 +190,14 @@ impl Model {
         let Some(job) = self.jobs.get(&slot) else { return };
         let Some(key) = job.key else { return };
         let is_over = matches!(job.hold, Hold::Until(until) if until <= self.now());
-        if !is_over && self.holder(key).is_none_or(|(holder, _)| holder == slot) {
+        if is_over {
+            return;
+        }
+        let holder = self.holder(key);
+        if holder.is_none() {
+            self.follow(key);
+        }
+        if holder.is_none_or(|(holder, _)| holder == slot) {
             self.keys.insert(key, Holding { by: slot, until: None });
         }
     }
