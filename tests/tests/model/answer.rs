@@ -58,13 +58,22 @@ pub(crate) enum Answer {
         left: usize,
     },
     Lane(LaneRecord),
+    /// How many there ever were.
+    Partitions(u32),
+    Limits {
+        concurrency: Option<u32>,
+        rate: Option<Rate>,
+        held: bool,
+    },
     /// Names, and how many jobs wait there.
     Lanes(Vec<(String, usize)>),
     /// How many jobs were deleted.
     Purged(usize),
     /// The same, with what was remembered; nothing if workers hold jobs.
     Obliterated(Option<usize>),
-    /// What became of the jobs that were done, and what was claimed.
+    /// What became of the jobs that were done.
+    Completed(Vec<Settled>),
+    /// The same, and what was claimed.
     Exchanged(Vec<Settled>, Box<Self>),
     /// What a script answers that is called by itself.
     Words(Vec<String>),
@@ -164,6 +173,7 @@ impl Answer {
             }
             // Of a cancellation it says only that the job is gone, and not since when.
             Self::Settled(settled) => ![Settled::Accepted, Settled::Cancelled].contains(settled),
+            Self::Completed(settled) => !settled.contains(&Settled::Accepted),
             Self::Cancelled(cancelled) => *cancelled == Cancelled::Gone,
             Self::Updated(updated) => *updated != Updated::Updated,
             Self::Extended(leases) => !leases.contains(&Extended::Renewed),
@@ -177,10 +187,11 @@ impl Answer {
             Self::Obliterated(jobs) => jobs.is_none(),
             Self::Words(words) => words.iter().all(|word| REFUSALS.contains(&word.trim_end())),
             Self::Counts { .. } | Self::Looked(..) | Self::Listed(_) | Self::Lane(_) | Self::Lanes(_) => true,
-            Self::Recurring(_) | Self::DueSlots(_) => true,
+            Self::Recurring(_) | Self::DueSlots(_) | Self::Limits { .. } => true,
             Self::Marker(was_there) => !was_there,
             Self::Claimed { .. }
             | Self::Beat { .. }
+            | Self::Partitions(_)
             | Self::Exchanged(..)
             | Self::Promoted(_)
             | Self::Trimmed { .. }

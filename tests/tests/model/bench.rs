@@ -14,6 +14,7 @@ const ADVANCE: &str = "
 local prefix, wait = ARGV[1], tonumber(ARGV[2])
 for _, set in ipairs({'active', 'schedule', 'parked', 'dead', 'done', 'held', 'windows'}) do
     for _, id in ipairs(redis.call('ZRANGE', prefix .. set, 0, -1)) do
+        -- What is due at once in any case.
         if id ~= '*' then redis.call('ZINCRBY', prefix .. set, -wait, id) end
     end
 end

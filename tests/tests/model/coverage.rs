@@ -14,8 +14,6 @@ const WITHOUT: &[(&str, &str)] = &[
     ("lease_node", "it gives a process its number, and touches no queue"),
     ("renew_node", "as lease_node"),
     ("return_node", "as lease_node"),
-    ("partitions", "it says how many partitions a queue has, and touches no job"),
-    ("limits", "it reads three fields, which the model holds against what they have to be after each verb"),
 ];
 
 /// How many sequences are drawn, to see each verb.
@@ -26,7 +24,7 @@ fn scripts(verb: &Verb) -> &'static [&'static str] {
     match verb {
         Verb::Enqueue(_) | Verb::EnqueueMany(_) => &["enqueue"],
         Verb::Claim { .. } => &["claim"],
-        Verb::Complete(_) => &["complete"],
+        Verb::Complete(_) | Verb::CompleteMany(_) => &["complete"],
         Verb::Exchange { .. } => &["exchange"],
         Verb::Progress { .. } => &["progress"],
         Verb::Log { .. } => &["log"],
@@ -58,6 +56,8 @@ fn scripts(verb: &Verb) -> &'static [&'static str] {
         Verb::DrainLane(_) => &["drain_lane"],
         Verb::LookAtLane(_) => &["lane", "list"],
         Verb::ListLanes => &["list_lanes"],
+        Verb::Partitions(_) => &["partitions"],
+        Verb::Limits => &["limits"],
         Verb::Purge { .. } => &["purge"],
         Verb::Obliterate { .. } => &["obliterate"],
         Verb::Repeat(repeat) => match repeat {

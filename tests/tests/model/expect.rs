@@ -150,12 +150,6 @@ impl Wanted<'_> {
         for (key, parked) in &model.next {
             self.text(&format!("next:{key:?}"), "string", "", &format!("{parked:?}"));
         }
-        for key in &model.awaited {
-            self.text(&format!("next:{key:?}"), "string", "", &"slot");
-        }
-        if model.looks {
-            self.text("held", "zset", "*", &0);
-        }
         for (slot, (into, _)) in &model.merged {
             let name = format!("merged:{slot:?}");
             self.text(&name, "string", "", &format!("{into:?} "));
@@ -166,6 +160,12 @@ impl Wanted<'_> {
         }
         if model.marker {
             self.text("marker", "zset", "0", &0);
+        }
+        for key in &model.awaited {
+            self.text(&format!("next:{key:?}"), "string", "", &"slot");
+        }
+        if model.slot_is_due {
+            self.text("held", "zset", "*", &0);
         }
         self.recurring();
         self.meta();
@@ -194,6 +194,7 @@ impl Wanted<'_> {
         let in_lanes: usize = model.depths().values().sum();
         field("paused", model.whole.paused.then(|| "1".to_owned()));
         field("concurrency", model.whole.concurrency.map(|limit| limit.to_string()));
+        field("partitions", model.partitions.map(|partitions| partitions.to_string()));
         field("in_lanes", (in_lanes > 0).then(|| in_lanes.to_string()));
         field(
             "turn",

@@ -111,7 +111,7 @@ fn not_lost(slot: Slot, verb: &Verb, answer: &Answer, before: &Facts, after: &Fa
     }
     let ended = match verb {
         Verb::Complete(done) => done.right.slot == slot && !answer.is_refusal(),
-        Verb::Exchange { done, .. } => done.iter().any(|done| done.right.slot == slot),
+        Verb::Exchange { done, .. } | Verb::CompleteMany(done) => done.iter().any(|done| done.right.slot == slot),
         Verb::Purge { shelf, .. } => {
             before.score(set_of(*shelf), slot).is_some() || before.score("parked", slot).is_some()
         }
@@ -188,8 +188,9 @@ fn keys(facts: &Facts, lines: &mut Vec<String>) {
             lines.push(format!("{} is held by {holder}, which is parked", spot.key));
         }
     }
-    let next_of = facts.0.iter().filter(|(spot, next)| spot.key.starts_with("next:") && *next != "slot");
-    for (spot, next) in next_of {
+    // A slot of a recurring job that waits is no job.
+    let next = facts.0.iter().filter(|(spot, next)| spot.key.starts_with("next:") && *next != "slot");
+    for (spot, next) in next {
         let key = spot.key.trim_start_matches("next:");
         let holder = facts.get(&format!("de:{key}"), "string", "");
         if !unfinished(key, next, facts).is_some_and(parked) {

@@ -49,10 +49,10 @@ pub(crate) struct Model {
     pub(crate) keys: BTreeMap<Key, Holding>,
     /// Who is parked behind which of them.
     pub(crate) next: BTreeMap<Key, Slot>,
-    /// The keys at whose end the slot of a recurring job is looked at.
+    /// The keys of jobs for whose end the next slot of a recurring job waits.
     pub(crate) awaited: BTreeSet<Key>,
-    /// Whether the beat is to look at the slots that are due.
-    pub(crate) looks: bool,
+    /// Such a job has ended, and nobody has looked since.
+    pub(crate) slot_is_due: bool,
     /// The enqueues that were merged into a job, and until when that is remembered.
     pub(crate) merged: BTreeMap<Slot, (Slot, Moment)>,
     pub(crate) workers: [Worker; EXCHANGER + 1],
@@ -66,6 +66,8 @@ pub(crate) struct Model {
     pub(crate) turn: Option<Turn>,
     /// How often a lane entered the ring, as those of another implementation are told; 64 at most.
     pub(crate) wakes: usize,
+    /// How many it ever had, once it had several.
+    pub(crate) partitions: Option<u32>,
     pub(crate) recurring: BTreeMap<Name, Recurring>,
     pub(crate) completed: u64,
     pub(crate) failed: u64,
@@ -188,6 +190,7 @@ impl Model {
             Verb::Claim { worker, max, lease, lost } => self.claim(*worker, *max, *lease, *lost),
             Verb::Leave { worker } => self.leave(*worker),
             Verb::Complete(done) => Answer::Settled(self.complete(done)),
+            Verb::CompleteMany(done) => Answer::Completed(done.iter().map(|done| self.complete(done)).collect()),
             Verb::Exchange { done, max, lease, lost } => self.exchange(done, *max, *lease, *lost),
             Verb::Progress { right, value } => self.progress(*right, *value),
             Verb::Log { right, line } => self.log(*right, *line),
@@ -214,6 +217,11 @@ impl Model {
             Verb::DrainLane(lane) => self.drain_lane(*lane),
             Verb::LookAtLane(lane) => self.look_at_lane(*lane),
             Verb::ListLanes => self.list_lanes(),
+            Verb::Partitions(at_least) => {
+                self.partitions = self.partitions.max(Some(*at_least).filter(|n| *n > 1));
+                Answer::Partitions(self.partitions.unwrap_or(1))
+            }
+            Verb::Limits => self.limits(),
             Verb::Purge { shelf, age } => self.purge(*shelf, *age),
             Verb::Obliterate { force } => self.obliterate(*force),
             Verb::Repeat(repeat) => self.repeat(repeat),

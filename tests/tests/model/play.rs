@@ -53,6 +53,7 @@ impl Stage<'_> {
                 let settled = self.queue.complete_for(&self.lease(done.right), completion, ms(done.retention)).await;
                 Answer::Settled(settled.map_err(failed)?)
             }
+            Verb::CompleteMany(done) => self.complete_many(done).await?,
             Verb::Exchange { done, max, lease, lost } => return self.exchange(done, *max, *lease, *lost).await,
             Verb::Progress { .. } | Verb::Log { .. } => self.report(verb).await,
             Verb::Logs(slot) => Answer::Words(self.queue.logs(self.id(*slot)).await.map_err(failed)?),
@@ -150,6 +151,14 @@ impl Stage<'_> {
                 Answer::Drained { deleted: drained.deleted as usize, left: drained.left as usize }
             }
             Verb::LookAtLane(lane) => Answer::Lane(self.look_at(*lane).await?),
+            Verb::Partitions(at_least) => {
+                let reply = self.call(&script::Script::read("partitions"), "", vec![at_least.to_string()]).await;
+                Answer::Partitions(reply.int() as u32)
+            }
+            Verb::Limits => {
+                let emq::Limits { concurrency, rate, held_until, .. } = self.queue.limits().await.map_err(failed)?;
+                Answer::Limits { concurrency, rate: rate.map(rate_from), held: held_until.is_some() }
+            }
             Verb::ListLanes => {
                 let lanes = self.queue.lanes(0, 10).await.map_err(failed)?;
                 Answer::Lanes(lanes.into_iter().map(|lane| (lane.name, lane.waiting as usize)).collect())
@@ -215,11 +224,7 @@ impl Stage<'_> {
             active: state.active as usize,
             concurrency: state.concurrency,
             weight: state.weight,
-            rate: state.rate.map(|rate| Rate {
-                max: rate.max(),
-                period: rate.period().as_millis() as i64,
-                burst: rate.bursts(),
-            }),
+            rate: state.rate.map(rate_from),
             paused: state.paused,
             held: state.held_until.is_some(),
         })
@@ -275,6 +280,10 @@ fn place(shelf: Shelf) -> Place {
         Shelf::Dead => Place::Dead,
         Shelf::Finished => Place::Finished,
     }
+}
+
+fn rate_from(rate: emq::Rate) -> Rate {
+    Rate { max: rate.max(), period: rate.period().as_millis() as i64, burst: rate.bursts() }
 }
 
 fn rate_of(rate: Rate) -> emq::Rate {

@@ -205,6 +205,8 @@ pub(crate) enum Verb {
         worker: usize,
     },
     Complete(Done),
+    /// As a worker that has no room to claim.
+    CompleteMany(Vec<Done>),
     /// What is done and the next claim in one call, of the worker that does nothing else.
     Exchange {
         done: Vec<Done>,
@@ -270,6 +272,10 @@ pub(crate) enum Verb {
     Reassign(Slot, Option<Lane>),
     DrainLane(Lane),
     LookAtLane(Lane),
+    /// At what is set of the queue.
+    Limits,
+    /// So many at least.
+    Partitions(u32),
     ListLanes,
     Purge {
         shelf: Shelf,

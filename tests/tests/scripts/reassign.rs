@@ -66,3 +66,15 @@ async fn a_job_that_a_worker_holds_and_one_that_is_gone_stay_what_they_are() {
     let unknown = "JOB0JZGkP9AMvv".parse().unwrap();
     assert_eq!(scene.unchanged(queue.reassign(unknown, Some(&b))).await.unwrap(), Reassigned::Gone);
 }
+
+#[tokio::test]
+async fn a_job_that_is_in_that_lane_or_in_none_already_stays_as_it_is() {
+    let mut scene = scene("reassign").await;
+    let queue = scene.queue.clone();
+    let b = queue.lane("b").unwrap();
+    let flat = scene.enqueue().await;
+    let in_lane = scene.enqueue_as(Draft::of(Work { n: 1 }).group("b")).await;
+    scene.command("DEL @marker").await;
+    assert_eq!(scene.unchanged(queue.reassign(flat, None)).await.unwrap(), Reassigned::Reassigned);
+    assert_eq!(scene.unchanged(queue.reassign(in_lane, Some(&b))).await.unwrap(), Reassigned::Reassigned);
+}

@@ -500,6 +500,7 @@ async fn a_parked_job_goes_on_after_a_holder_that_somebody_else_has_deleted() {
             scene.queue.promote().await.unwrap();
             assert_eq!(scene.command("EXISTS @marker").await.int(), 1);
         }
+        assert_eq!(scene.command("EXISTS @next:k").await.int(), 0, "nobody comes after it");
         assert_eq!(holder(&mut scene).await, Some(second.to_string()));
         let lease = scene.claim().await.lease;
         assert_eq!(lease.id(), second);

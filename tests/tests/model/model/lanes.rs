@@ -183,8 +183,8 @@ impl Model {
 
     /// The lanes whose time has come, in the order in which it came.
     pub(super) fn let_go(&mut self) {
+        self.slot_is_due = false;
         let now = self.now();
-        self.looks = false;
         let mut due: Vec<(Moment, Lane)> = Lane::all()
             .filter_map(|lane| Some((self.settings(lane).held?, lane)))
             .filter(|(at, _)| *at <= now)
@@ -209,6 +209,11 @@ impl Model {
         lanes.sort_unstable();
         lanes.reverse();
         Answer::Lanes(lanes.into_iter().map(|(depth, lane)| (format!("{lane:?}"), depth)).collect())
+    }
+
+    pub(super) fn limits(&self) -> Answer {
+        let Settings { concurrency, rate, held, .. } = self.whole;
+        Answer::Limits { concurrency, rate: rate.map(|spent| spent.rate), held: held.is_some() }
     }
 
     pub(super) fn look_at_lane(&self, lane: Lane) -> Answer {

@@ -21,13 +21,6 @@ pub(crate) struct Recurring {
     pub(crate) last: Option<(Option<i64>, Slot)>,
 }
 
-impl Recurring {
-    /// The key of the last slot that ran.
-    fn last_key(&self, name: Name) -> Option<Key> {
-        self.last.and_then(|(slot, _)| slot).map(|slot| Key::Slot(name, slot))
-    }
-}
-
 impl Model {
     pub(super) fn repeat(&mut self, repeat: &Repeat) -> Answer {
         match repeat {
@@ -108,11 +101,12 @@ impl Model {
         }
         let overlap = if turn.stands_at.is_some() { recurring.template.overlap } else { Overlap::Allow };
         let is_busy = recurring.last.is_some_and(|(_, job)| self.is_unfinished(job));
+        let awaited = recurring.last.and_then(|(slot, _)| Some(Key::Slot(turn.name, slot?)));
         let (runs, next) = match overlap {
             Overlap::Skip if is_busy => (&turn.runs[..0], turn.next),
             Overlap::Skip => (&turn.runs[..turn.runs.len().min(1)], turn.next),
             Overlap::Wait if is_busy && !turn.runs.is_empty() => {
-                self.awaited.extend(recurring.last_key(turn.name));
+                self.awaited.extend(awaited);
                 self.recurring.insert(turn.name, Recurring { held: turn.stands_at, ..recurring });
                 return "HELD".to_owned();
             }
@@ -120,7 +114,6 @@ impl Model {
             _ => (&turn.runs[..], turn.next),
         };
         let mut enqueued = 0;
-        let before = recurring.last_key(turn.name);
         for run in runs {
             let job = self.run_slot(turn.name, &recurring.template, *run);
             enqueued += usize::from(job == run.job);
@@ -129,13 +122,13 @@ impl Model {
             }
         }
         if turn.stands_at.is_some() {
-            if recurring.held.take().is_some() {
-                before.map(|key| self.awaited.remove(&key));
+            if let (Some(_), Some(awaited)) = (recurring.held, awaited) {
+                self.awaited.remove(&awaited);
             }
-            if overlap == Overlap::Wait && !runs.is_empty() && next.is_some_and(|next| next < FAR) {
-                self.awaited.extend(recurring.last_key(turn.name));
-            }
-            self.recurring.insert(turn.name, Recurring { next, ..recurring });
+            let is_more = overlap == Overlap::Wait && next.is_some_and(|next| next < FAR);
+            let last = runs.last().and_then(|run| Some(Key::Slot(turn.name, run.slot?)));
+            self.awaited.extend(last.filter(|_| is_more));
+            self.recurring.insert(turn.name, Recurring { next, held: None, ..recurring });
         }
         format!("FIRED {enqueued}")
     }

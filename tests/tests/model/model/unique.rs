@@ -143,7 +143,8 @@ impl Model {
     /// Lets the job go on that is parked behind a key, and says whether there was one.
     fn follow(&mut self, key: Key) -> bool {
         if self.awaited.remove(&key) {
-            (self.looks, self.marker) = (true, true);
+            self.slot_is_due = true;
+            self.marker = true;
         }
         let Some(slot) = self.next.remove(&key) else { return false };
         self.keys.insert(key, Holding { by: slot, until: None });
@@ -190,14 +191,8 @@ impl Model {
         let Some(job) = self.jobs.get(&slot) else { return };
         let Some(key) = job.key else { return };
         let is_over = matches!(job.hold, Hold::Until(until) if until <= self.now());
-        if is_over {
-            return;
-        }
-        let holder = self.holder(key);
-        if holder.is_none() {
-            self.follow(key);
-        }
-        if holder.is_none_or(|(holder, _)| holder == slot) {
+        let is_free = self.holder(key).is_none_or(|(holder, _)| holder == slot);
+        if !is_over && is_free && !self.follow(key) {
             self.keys.insert(key, Holding { by: slot, until: None });
         }
     }

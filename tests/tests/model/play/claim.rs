@@ -69,11 +69,7 @@ impl Stage<'_> {
         self.owed = lost;
         let worker = self.names[EXCHANGER].0.clone();
         let mut args = vec![max.to_string(), lease.to_string(), worker, self.request.to_string()];
-        for Done { right, retention, result } in done {
-            args.extend([self.id(right.slot).to_string(), right.token.to_string()]);
-            args.push(retention.max(&LEAST_RETENTION).to_string());
-            args.push(result.map(|result| result.to_string()).unwrap_or_default());
-        }
+        args.extend(self.told(done));
         let reply = self.call(&Script::read("exchange"), "", args).await;
         if lost && !reply.is_error() {
             return Ok((Answer::None, None));
@@ -83,11 +79,29 @@ impl Stage<'_> {
             return Err(format!("a short answer: {items:?}"));
         };
         none_dropped(dropped.int().unsigned_abs())?;
-        let settled: Result<_, _> = settled.items().iter().map(|word| settled_as(word.text())).collect();
+        let settled = settled.items().iter().map(|word| settled_as(word.text())).collect::<Result<_, _>>()?;
         let jobs: Result<_, _> = jobs.iter().map(|job| self.handed(job.items())).collect();
         let claimed = Answer::Claimed { jobs: jobs?, more: more.int() == 1, expired: expired.int() as usize };
         let wait = u64::try_from(next_event.int()).ok().map(Duration::from_millis);
-        Ok((Answer::Exchanged(settled?, Box::new(claimed)), Some(wait)))
+        Ok((Answer::Exchanged(settled, Box::new(claimed)), Some(wait)))
+    }
+
+    pub(super) async fn complete_many(&mut self, done: &[Done]) -> Result<Answer, String> {
+        let args = self.told(done);
+        let reply = self.call(&Script::read("complete"), "", args).await;
+        let Reply::Array(words) = reply else { return Err(failed(reply)) };
+        let settled: Result<_, _> = words.iter().map(|word| settled_as(word.text())).collect();
+        Ok(Answer::Completed(settled?))
+    }
+
+    /// What the scripts are told of jobs that are done.
+    fn told(&self, done: &[Done]) -> Vec<String> {
+        let one = |Done { right, retention, result }: &Done| {
+            let retention = retention.max(&LEAST_RETENTION).to_string();
+            let result = result.map(|result| result.to_string()).unwrap_or_default();
+            [self.id(right.slot).to_string(), right.token.to_string(), retention, result]
+        };
+        done.iter().flat_map(one).collect()
     }
 
     /// A job as the script hands it out: what comes behind the name is left out if it is nothing.

@@ -82,6 +82,7 @@ impl fmt::Debug for Verb {
             }
             Self::Leave { worker } => write!(f, "w{worker} leaves"),
             Self::Complete(done) => write!(f, "complete {done:?}"),
+            Self::CompleteMany(done) => write!(f, "complete {done:?}"),
             Self::Exchange { done, max, lease, lost } => {
                 write!(f, "exchange {done:?} for {max} for {}", Wait(*lease))?;
                 if *lost { write!(f, ", the answer is lost") } else { Ok(()) }
@@ -119,6 +120,8 @@ impl fmt::Debug for Verb {
             Self::Reassign(slot, lane) => write!(f, "reassign {slot:?} to {lane:?}"),
             Self::DrainLane(lane) => write!(f, "drain {lane:?}"),
             Self::LookAtLane(lane) => write!(f, "look at {lane:?}"),
+            Self::Partitions(at_least) => write!(f, "{at_least} partitions at least"),
+            Self::Limits => write!(f, "limits"),
             Self::ListLanes => write!(f, "list the lanes"),
             Self::Purge { shelf, age } => write!(f, "purge {shelf:?}, older than {}", Wait(*age)),
             Self::Obliterate { force } => write!(f, "obliterate, force {force}"),
