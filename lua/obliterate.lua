@@ -65,7 +65,13 @@ for _, lane in ipairs(lanes) do
 end
 local names = redis.call('ZRANGE', recurring, 0, limit - 1)
 if #names > 0 then redis.call('ZREM', recurring, unpack(names)) end
-for _, name in ipairs(names) do redis.call('DEL', records .. name) end
+for _, name in ipairs(names) do
+  local record = records .. name
+  -- A slot may wait for the end of a job that had its key no more.
+  local last = redis.pcall('HGET', record, 'last')
+  local awaited = root .. 'next:' .. name .. '.' .. (type(last) == 'string' and last or '')
+  redis.call('DEL', record, awaited)
+end
 -- Deduplication keys that have outlived their jobs.
 local windows = redis.call('ZRANGE', root .. 'windows', 0, limit - 1)
 if #windows > 0 then redis.call('ZREM', root .. 'windows', unpack(windows)) end
