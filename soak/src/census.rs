@@ -40,8 +40,19 @@ pub(crate) struct Census {
 
 /// What there is one of at most in each queue. Lanes leave no more than their settings: no slot, no waiting place, no turn in
 /// the ring, no pause. Nor is there anything of recurring or parked jobs.
-const SINGLES: [&str; 10] =
-    ["dead", "done", "marker", "claims", "glimit", "gweight", "grate", "wake", "metrics:completed", "metrics:failed"];
+const SINGLES: [&str; 11] = [
+    "dead",
+    "done",
+    "marker",
+    "claims",
+    "glimit",
+    "gweight",
+    "grate",
+    "wake",
+    "windows",
+    "metrics:completed",
+    "metrics:failed",
+];
 
 /// A queue's own settings. Of them, whose turn it is may be left, and its limit: it isn't paused.
 const META: &str = "meta";
@@ -77,6 +88,8 @@ pub(crate) async fn take(port: u16, known: &Known<'_>) -> Result<Census, BoxErro
         }
         let forgotten = raw.try_command(&["ZCOUNT", &key("done"), "-inf", &overdue]).await?.int().unsigned_abs();
         census.at_most("finished jobs that should be forgotten", forgotten, 0);
+        let windows = raw.try_command(&["ZCOUNT", &key("windows"), "-inf", &overdue]).await?.int().unsigned_abs();
+        census.at_most("windows that should be forgotten", windows, 0);
     }
     census.at_most("node numbers", census.nodes, known.processes);
     census.at_most("results", census.results, known.late);
