@@ -141,4 +141,9 @@ impl Spent {
         let waits = |work: &Work| work.commands.get("bzpopmin").map_or(0, |(calls, _)| *calls);
         self.nodes.iter().map(|work| work.calls() + waits(work)).sum()
     }
+
+    /// All commands, those inside of scripts among them.
+    pub(crate) fn commands(&self) -> u64 {
+        self.nodes.iter().flat_map(|work| work.commands.values()).map(|(calls, _)| calls).sum()
+    }
 }

@@ -45,7 +45,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
     println!("`enqueue_many`, 10 000 jobs at a time:\n\n{}", table(jobs, enqueued));
     println!("One worker, 1000 at once:\n\n{}", table(jobs, processed));
 
-    let mut table = Table::new(&["idle worker", "connections", "of them waiting", "calls/s", "server CPU ms/s"]);
+    let mut table = Table::new(&["idle worker", "connections", "of them waiting", "commands/s", "server CPU ms/s"]);
     for (place, nodes, partitions) in PLACES {
         let (connections, waiting, spent) = idle(settings, nodes, partitions).await?;
         let seconds = spent.took.as_secs_f64();
@@ -53,7 +53,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
             place.to_owned(),
             connections.to_string(),
             waiting.to_string(),
-            shown(spent.calls() as f64 / seconds),
+            shown(spent.commands() as f64 / seconds),
             shown(spent.server_cpu().as_secs_f64() * 1e3 / seconds),
         ]);
     }
