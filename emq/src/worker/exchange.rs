@@ -214,14 +214,11 @@ impl Exchange {
 
     /// Whether there is something to call for, when so many calls are under way.
     fn is_due(&mut self, calls: usize) -> bool {
-        // Of a run that was dropped: it is as if the worker had died.
-        self.completing.retain(|completing| !completing.answer.is_closed());
-        let size = self.completing.len().max(self.room(self.completing.len().min(MAX_COMPLETIONS)));
-        match calls {
-            0 => size > 0,
-            CALLS.. => false,
-            _ => size >= self.large,
+        if calls >= CALLS {
+            return false;
         }
+        let size = self.completing.len().max(self.room(self.completing.len().min(MAX_COMPLETIONS)));
+        size >= if calls == 0 { 1 } else { self.large }
     }
 
     /// How many jobs to claim along with so many completions; 0 if nobody asks for any.
@@ -239,6 +236,8 @@ impl Exchange {
 
     /// The completions for the next call.
     fn next_completions(&mut self) -> Vec<Completing> {
+        // Of a run that was dropped: it is as if the worker had died. Looked for once a call, and not at each request.
+        self.completing.retain(|completing| !completing.answer.is_closed());
         let mut bytes = 0;
         let fits = self.completing.iter().take(MAX_COMPLETIONS).take_while(|completing| {
             let is_first = bytes == 0;
@@ -296,7 +295,7 @@ impl Call {
     async fn make(self) -> Option<Claimer> {
         let Self { line, counters, jobs, waiting, claim } = self;
         let Some(Claim { mut claimer, room, slots, answer }) = claim else {
-            // Who wanted to claim has gone in this moment.
+            // Whoever wanted something has gone meanwhile.
             if jobs.is_empty() {
                 return None;
             }
