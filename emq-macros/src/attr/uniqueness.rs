@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::quote;
 use syn::LitStr;
 
@@ -94,15 +94,7 @@ fn duration(duration: Duration) -> TokenStream {
 
 /// `replace`, or several in parentheses.
 fn conflict(entry: &Entry, errors: &mut Errors) -> Option<TokenStream> {
-    let Value::Assigned(tokens) = &entry.value else {
-        entry.malformed(errors);
-        return None;
-    };
-    let mut trees = tokens.clone().into_iter();
-    let list = match (trees.next(), trees.next()) {
-        (Some(TokenTree::Group(group)), None) if group.delimiter() == Delimiter::Parenthesis => group.stream(),
-        _ => tokens.clone(),
-    };
+    let list = value::one_or_more(entry, errors)?;
     let chunks = split_at_commas(list, errors);
     if chunks.is_empty() {
         entry.malformed(errors);

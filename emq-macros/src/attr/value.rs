@@ -65,17 +65,22 @@ pub(super) fn priority(entry: &Entry, errors: &mut Errors) -> Option<i32> {
     }
 }
 
-/// `(a, b)`, or a single name.
-pub(super) fn unique(entry: &Entry, errors: &mut Errors) -> Option<Vec<Ident>> {
+/// What stands in the parentheses of `(a, b)`, or a single `a`.
+pub(super) fn one_or_more(entry: &Entry, errors: &mut Errors) -> Option<TokenStream> {
     let Value::Assigned(tokens) = &entry.value else {
         entry.malformed(errors);
         return None;
     };
     let mut trees = tokens.clone().into_iter();
-    let list = match (trees.next(), trees.next()) {
-        (Some(TokenTree::Group(group)), None) if group.delimiter() == Delimiter::Parenthesis => group.stream(),
-        _ => tokens.clone(),
-    };
+    match (trees.next(), trees.next()) {
+        (Some(TokenTree::Group(group)), None) if group.delimiter() == Delimiter::Parenthesis => Some(group.stream()),
+        _ => Some(tokens.clone()),
+    }
+}
+
+/// `(a, b)`, or a single name.
+pub(super) fn unique(entry: &Entry, errors: &mut Errors) -> Option<Vec<Ident>> {
+    let list = one_or_more(entry, errors)?;
     let names = |input: ParseStream<'_>| Punctuated::<_, Token![,]>::parse_terminated_with(input, Ident::parse_any);
     match names.parse2(list) {
         Ok(names) if !names.is_empty() => Some(names.into_iter().collect()),
