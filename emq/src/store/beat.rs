@@ -9,7 +9,9 @@ use super::{
     script::{Script, number, script},
 };
 
-pub(super) static SCRIPT: Script<10, 2> = script!("beat", uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "reap", "promote");
+pub(super) static SCRIPT: Script<10, 2> = script!("beat",
+    uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "reap", "promote"
+);
 
 /// The most jobs that each of the transitions of one beat moves: half of a batch, since there are two.
 const MOST: u64 = super::MAX_BATCH as u64 / 2;
