@@ -12,6 +12,7 @@ pub mod fuzz;
 mod client;
 mod clock;
 mod job;
+mod latch;
 mod partition;
 mod queue;
 mod recurring;

@@ -5,14 +5,14 @@ use std::{
 };
 
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     FromContext, Scope,
     report::{MAX_PROGRESS, ReportError, Reporter, Reports},
 };
 use crate::{
-    job::{JobError, JobId},
+    job::{JobError, JobId, QueueName},
+    latch::Latch,
     recurring::system_time,
     store::Lease,
 };
@@ -40,63 +40,42 @@ pub struct JobContext {
 
 #[derive(Clone, Debug)]
 struct Inner {
-    id: JobId,
-    token: u64,
-    name: Arc<str>,
-    queue: Arc<str>,
-    failures: u32,
-    stalled: u32,
-    max_attempts: u32,
-    lease: Duration,
-    headers: Arc<HashMap<String, String>>,
-    group: Option<Arc<str>>,
-    cancelled: CancellationToken,
-    reporter: Reporter,
-    /// How many lines it has logged. Held while one is sent: a line that is sent again is told by being the last.
-    logged: Arc<tokio::sync::Mutex<u64>>,
+    parts: ContextParts,
+    run: Arc<Run>,
 }
 
 /// What [`JobContext`] is made of, by name.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ContextParts {
     pub(crate) id: JobId,
     pub(crate) token: u64,
-    pub(crate) name: Arc<str>,
-    pub(crate) queue: Arc<str>,
+    pub(crate) name: String,
+    pub(crate) queue: QueueName,
     pub(crate) failures: u32,
     pub(crate) stalled: u32,
     pub(crate) max_attempts: u32,
     pub(crate) lease: Duration,
-    pub(crate) headers: Arc<HashMap<String, String>>,
-    pub(crate) group: Option<Arc<str>>,
-    pub(crate) cancelled: CancellationToken,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) group: Option<String>,
+    pub(crate) reporter: Reporter,
+}
+
+/// What all contexts of one run have in common, also those that were changed.
+#[derive(Debug, Default)]
+struct Run {
+    given_up: Latch,
+    /// How many lines it has logged. Held while one is sent: a line that is sent again is told by being the last.
+    logged: tokio::sync::Mutex<u64>,
 }
 
 impl JobContext {
     pub(crate) fn from_parts(parts: ContextParts) -> Self {
-        let ContextParts { id, token, name, queue, failures, stalled, max_attempts, lease, headers, group, cancelled } =
-            parts;
-        let inner = Inner {
-            id,
-            token,
-            name,
-            queue,
-            failures,
-            stalled,
-            max_attempts,
-            lease,
-            headers,
-            group,
-            cancelled,
-            reporter: Reporter::recorder(),
-            logged: Arc::default(),
-        };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(Inner { parts, run: Arc::default() }) }
     }
 
     /// The same, and what it tells goes there.
     pub(crate) fn reporting_to(mut self, reporter: Reporter) -> Self {
-        Arc::make_mut(&mut self.inner).reporter = reporter;
+        Arc::make_mut(&mut self.inner).parts.reporter = reporter;
         self
     }
 
@@ -112,14 +91,14 @@ impl JobContext {
             id: crate::job::Minted::next(0).0,
             token: 1,
             name: "test".into(),
-            queue: "test".into(),
+            queue: QueueName::for_test(),
             failures: 0,
             stalled: 0,
             max_attempts: crate::job::DEFAULT_MAX_ATTEMPTS,
             lease: Duration::from_secs(30),
-            headers: Arc::default(),
+            headers: HashMap::new(),
             group: None,
-            cancelled: CancellationToken::new(),
+            reporter: Reporter::recorder(),
         })
     }
 
@@ -130,7 +109,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn id(&self) -> JobId {
-        self.inner.id
+        self.inner.parts.id
     }
 
     /// The fencing token of this run: greater with every claim of the job, so that a write which is conditional on it
@@ -141,7 +120,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn fence(&self) -> u64 {
-        self.inner.token
+        self.inner.parts.token
     }
 
     /// The name the job stands under in the queue.
@@ -151,7 +130,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.inner.name
+        &self.inner.parts.name
     }
 
     /// The queue it was claimed from.
@@ -161,7 +140,11 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn queue(&self) -> &str {
-        &self.inner.queue
+        self.inner.parts.queue.as_str()
+    }
+
+    pub(crate) fn queue_name(&self) -> &QueueName {
+        &self.inner.parts.queue
     }
 
     /// The group whose lane it waited in; `None` for the flat line.
@@ -171,7 +154,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn group(&self) -> Option<&str> {
-        self.inner.group.as_deref()
+        self.inner.parts.group.as_deref()
     }
 
     /// How many earlier runs ended in an error. Stalls, snoozes and releases aren't counted.
@@ -181,7 +164,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn failures(&self) -> u32 {
-        self.inner.failures
+        self.inner.parts.failures
     }
 
     /// How many earlier runs ended because their lease ran out.
@@ -191,7 +174,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn stalls(&self) -> u32 {
-        self.inner.stalled
+        self.inner.parts.stalled
     }
 
     /// After how many failures the job is buried.
@@ -201,7 +184,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn max_attempts(&self) -> u32 {
-        self.inner.max_attempts
+        self.inner.parts.max_attempts
     }
 
     /// Whether a failure of this run would bury the job.
@@ -211,7 +194,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn is_last_attempt(&self) -> bool {
-        self.inner.failures.saturating_add(1) >= self.inner.max_attempts
+        self.inner.parts.failures.saturating_add(1) >= self.inner.parts.max_attempts
     }
 
     /// The lease of this run: how long the server waits without a sign of life. The worker renews it by itself.
@@ -223,7 +206,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn lease(&self) -> Duration {
-        self.inner.lease
+        self.inner.parts.lease
     }
 
     /// The error to end with when somebody else says that we come too often, as by HTTP's 429:
@@ -255,7 +238,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.inner.headers.get(name).map(String::as_str)
+        self.inner.parts.headers.get(name).map(String::as_str)
     }
 
     /// The slot of a recurring job that this is the job of, by the server's clock; `None` for a job that was enqueued, or
@@ -280,8 +263,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        let inner = Arc::make_mut(&mut self.inner);
-        Arc::make_mut(&mut inner.headers).insert(name.into(), value.into());
+        Arc::make_mut(&mut self.inner).parts.headers.insert(name.into(), value.into());
         self
     }
 
@@ -317,7 +299,7 @@ impl JobContext {
         if value.len() > MAX_PROGRESS {
             return Err(ReportError::TooLarge { size: value.len(), limit: MAX_PROGRESS });
         }
-        let kept = self.inner.reporter.progress(self.held(), value).await?;
+        let kept = self.inner.parts.reporter.progress(self.held(), value).await?;
         if kept { Ok(()) } else { Err(ReportError::Stale) }
     }
 
@@ -341,9 +323,9 @@ impl JobContext {
     /// # }
     /// ```
     pub async fn log(&self, line: impl Into<String>) -> Result<(), ReportError> {
-        let mut logged = self.inner.logged.lock().await;
+        let mut logged = self.inner.run.logged.lock().await;
         *logged += 1;
-        let kept = self.inner.reporter.log(self.held(), *logged, line.into()).await?;
+        let kept = self.inner.parts.reporter.log(self.held(), *logged, line.into()).await?;
         if kept { Ok(()) } else { Err(ReportError::Stale) }
     }
 
@@ -354,11 +336,16 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn reports(&self) -> Reports {
-        self.inner.reporter.reports()
+        self.inner.parts.reporter.reports()
+    }
+
+    /// Closed when the run is given up: it tells the handler, and what it has moved to other threads.
+    pub(crate) fn given_up(&self) -> &Latch {
+        &self.inner.run.given_up
     }
 
     fn held(&self) -> Lease {
-        Lease::new(self.inner.id, self.inner.token)
+        Lease::new(self.inner.parts.id, self.inner.parts.token)
     }
 
     /// Whether this run was given up before its end: somebody has cancelled the job, its lease was lost, its time is
@@ -370,7 +357,7 @@ impl JobContext {
     /// ```
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.inner.cancelled.is_cancelled()
+        self.inner.run.given_up.is_closed()
     }
 
     /// Waits until this run has been given up.
@@ -397,7 +384,7 @@ impl JobContext {
     /// # }
     /// ```
     pub async fn cancelled(&self) {
-        self.inner.cancelled.cancelled().await;
+        self.inner.run.given_up.closed().await;
     }
 }
 

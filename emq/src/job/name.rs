@@ -33,6 +33,10 @@ impl QueueName {
         check(name.as_ref()).map(|name| Self(name.into()))
     }
 
+    pub(crate) fn for_test() -> Self {
+        Self("test".into())
+    }
+
     /// The name as text.
     ///
     /// ```

@@ -6,6 +6,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
 use super::Delivery;
@@ -76,18 +77,28 @@ where
 
     fn call(&mut self, delivery: Delivery) -> Catching<S::Future> {
         match caught(|| self.inner.call(delivery)) {
-            Ok(future) => Catching { future: Some(Box::pin(future)), panicked: None },
+            Ok(future) => Catching { future: Some(future), panicked: None },
             Err(panicked) => Catching { future: None, panicked: Some(panicked) },
         }
     }
 }
 
-/// The response of a [`CatchPanic`].
-///
-/// It boxes what it watches: only so can it be dropped in a place where a panic in its `Drop` is caught as well.
-pub struct Catching<F> {
-    future: Option<Pin<Box<F>>>,
-    panicked: Option<Panicked>,
+pin_project! {
+    /// The response of a [`CatchPanic`].
+    pub struct Catching<F> {
+        // None once it is done: it is dropped in a place where a panic in its `Drop` is caught as well.
+        #[pin]
+        future: Option<F>,
+        panicked: Option<Panicked>,
+    }
+
+    impl<F> PinnedDrop for Catching<F> {
+        fn drop(this: Pin<&mut Self>) {
+            if let Some(panicked) = dropped(this.project().future) {
+                tracing::error!(%panicked, "a job panicked while its run was dropped");
+            }
+        }
+    }
 }
 
 impl<F> fmt::Debug for Catching<F> {
@@ -103,18 +114,19 @@ where
 {
     type Output = Result<T, BoxError>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(panicked) = self.panicked.take() {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Some(panicked) = this.panicked.take() {
             return Poll::Ready(Err(panicked.into()));
         }
-        let Some(future) = self.future.as_mut() else { return Poll::Pending };
+        let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Pending };
         // The error is the user's as well, and so is its conversion.
-        let result = match caught(|| future.as_mut().poll(cx).map_err(Into::into)) {
+        let result = match caught(|| future.poll(cx).map_err(Into::into)) {
             Ok(polled) => ready!(polled),
             Err(panicked) => Err(panicked.into()),
         };
         // A panic while the run is taken down fails it as well: what it was to do may be half done.
-        let result = match self.drop_future() {
+        let result = match dropped(this.future) {
             Some(panicked) if result.is_ok() => Err(panicked.into()),
             _ => result,
         };
@@ -122,19 +134,9 @@ where
     }
 }
 
-impl<F> Catching<F> {
-    fn drop_future(&mut self) -> Option<Panicked> {
-        let future = self.future.take();
-        caught(|| drop(future)).err()
-    }
-}
-
-impl<F> Drop for Catching<F> {
-    fn drop(&mut self) {
-        if let Some(panicked) = self.drop_future() {
-            tracing::error!(%panicked, "a job panicked while its run was dropped");
-        }
-    }
+/// Drops a run, and answers the panic of that, if there is one.
+fn dropped<F>(mut future: Pin<&mut Option<F>>) -> Option<Panicked> {
+    caught(|| future.set(None)).err()
 }
 
 /// Calls what a user wrote outside of a [`CatchPanic`].

@@ -2,7 +2,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Extensions;
-use tokio_util::sync::CancellationToken;
 
 use super::LeaseState;
 use crate::{
@@ -30,12 +29,16 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Delivery {
     context: JobContext,
-    queue: QueueName,
+    inner: Arc<Inner>,
+    extensions: Extensions,
+}
+
+/// Shared by the clones: a delivery is moved through many layers, and small.
+#[derive(Debug)]
+struct Inner {
     options: JobOptions,
     payload: Bytes,
-    lease: Arc<LeaseState>,
-    cancel: CancellationToken,
-    extensions: Extensions,
+    lease: LeaseState,
 }
 
 impl Delivery {
@@ -51,31 +54,28 @@ impl Delivery {
     /// ```
     #[must_use]
     pub fn new(queue: &QueueName, claimed: Claimed, options: JobOptions) -> Self {
+        Self::with_reporter(queue, claimed, options, Reporter::recorder())
+    }
+
+    /// `reporter`: where goes what the run tells of itself.
+    pub(crate) fn with_reporter(queue: &QueueName, claimed: Claimed, options: JobOptions, reporter: Reporter) -> Self {
         let Claimed { lease, name, payload, failures, stalled, max_attempts, headers, group, term, leased_until } =
             claimed;
-        let cancel = CancellationToken::new();
         let context = JobContext::from_parts(ContextParts {
             id: lease.id(),
             token: lease.token(),
-            name: name.unwrap_or_default().into(),
-            queue: queue.as_str().into(),
+            name: name.unwrap_or_default(),
+            queue: queue.clone(),
             failures,
             stalled,
             max_attempts: max_attempts.unwrap_or(options.max_attempts),
             lease: options.lease.unwrap_or(term),
-            headers: Arc::new(headers),
-            group: group.map(Into::into),
-            cancelled: cancel.clone(),
+            headers,
+            group,
+            reporter,
         });
-        Self {
-            context,
-            queue: queue.clone(),
-            options,
-            payload,
-            lease: Arc::new(LeaseState::new(lease, leased_until)),
-            cancel,
-            extensions: Extensions::new(),
-        }
+        let inner = Inner { options, payload, lease: LeaseState::new(lease, leased_until) };
+        Self { context, inner: Arc::new(inner), extensions: Extensions::new() }
     }
 
     /// The same, and what the run tells of itself is kept by the server: progress and lines of its log. Else it is kept for
@@ -87,13 +87,9 @@ impl Delivery {
     /// # }
     /// ```
     #[must_use]
-    pub fn reporting_to(self, client: &Client) -> Self {
-        let store = client.store(self.queue.clone());
-        self.with_reporter(Reporter::Server(store))
-    }
-
-    pub(crate) fn with_reporter(mut self, reporter: Reporter) -> Self {
-        self.context = self.context.reporting_to(reporter);
+    pub fn reporting_to(mut self, client: &Client) -> Self {
+        let store = client.store(self.queue().clone());
+        self.context = self.context.reporting_to(Reporter::Server(store));
         self
     }
 
@@ -130,7 +126,7 @@ impl Delivery {
     /// ```
     #[must_use]
     pub fn lease(&self) -> Lease {
-        self.lease.lease()
+        self.inner.lease.lease()
     }
 
     /// The name the job stands under in the queue; empty if it has none.
@@ -154,7 +150,7 @@ impl Delivery {
     /// ```
     #[must_use]
     pub fn queue(&self) -> &QueueName {
-        &self.queue
+        self.context.queue_name()
     }
 
     /// The encoded payload.
@@ -166,7 +162,7 @@ impl Delivery {
     /// ```
     #[must_use]
     pub fn payload(&self) -> &Bytes {
-        &self.payload
+        &self.inner.payload
     }
 
     /// A header that the producer gave the job.
@@ -190,7 +186,7 @@ impl Delivery {
     /// ```
     #[must_use]
     pub fn options(&self) -> &JobOptions {
-        &self.options
+        &self.inner.options
     }
 
     /// What the handler will see of this run: failures so far, headers, cancellation.
@@ -234,12 +230,12 @@ impl Delivery {
         &mut self.extensions
     }
 
-    pub(crate) fn lease_state(&self) -> &Arc<LeaseState> {
-        &self.lease
+    pub(crate) fn lease_state(&self) -> &LeaseState {
+        &self.inner.lease
     }
 
     /// Tells the handler, and what it has moved to other threads, that this run is given up.
-    pub(crate) fn cancel(&self) -> &CancellationToken {
-        &self.cancel
+    pub(crate) fn give_up(&self) {
+        self.context.given_up().close();
     }
 }

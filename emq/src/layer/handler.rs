@@ -25,10 +25,27 @@ where
             let job = decode::<J>(delivery.payload())?;
             // A run that is dropped has been given up, whoever drops it: what it has moved to other threads must learn
             // of it.
-            let given_up = delivery.cancel().clone().drop_guard();
+            let given_up = GiveUp(Some(delivery));
             let result = job.run(scope).await;
             given_up.disarm();
             result
         }
     })
+}
+
+/// Gives a run up when it is dropped.
+struct GiveUp(Option<Delivery>);
+
+impl GiveUp {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        if let Some(delivery) = &self.0 {
+            delivery.give_up();
+        }
+    }
 }

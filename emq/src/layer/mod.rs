@@ -89,7 +89,7 @@ pub(crate) use self::{
     lease::{Due, LeaseState, Stuck},
     route::Route,
     settle::{Writer, write},
-    user::{UserLayer, boxed},
+    user::UserLayer,
 };
 
 #[cfg(test)]

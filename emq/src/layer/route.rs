@@ -1,5 +1,7 @@
 use std::{
     collections::HashMap,
+    future::ready,
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -37,27 +39,62 @@ impl Route {
 impl Service<Delivery> for Route {
     type Response = Completion;
     type Error = BoxError;
-    // Boxed: it waits for a lock, and each job's future is boxed by its service anyway.
-    type Future = BoxFuture<'static, Result<Completion, BoxError>>;
+    type Future = Routed;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, delivery: Delivery) -> Self::Future {
-        let Some(service) = self.services.get(delivery.name()).cloned() else {
-            let unknown = UnknownJob { name: delivery.name().to_owned() };
-            return Box::pin(async { Err(JobError::snooze(UNKNOWN_JOB_DELAY).because(unknown).into()) });
-        };
-        Box::pin(async move {
-            // Held only until the service has taken the delivery: runs of one job don't wait for each other.
-            let run = {
-                let mut service = service.lock().await;
-                service.ready().await?.call(delivery)
-            };
-            run.await
-        })
+    fn call(&mut self, delivery: Delivery) -> Routed {
+        match self.services.get(delivery.name()) {
+            Some(service) => Routed { begin: Some((Arc::clone(service), delivery)), run: None },
+            None => {
+                let unknown = UnknownJob { name: delivery.name().to_owned() };
+                let snoozed = JobError::snooze(UNKNOWN_JOB_DELAY).because(unknown);
+                Routed { begin: None, run: Some(Box::pin(ready(Err(snoozed.into())))) }
+            }
+        }
     }
+}
+
+type Run = BoxFuture<'static, Result<Completion, BoxError>>;
+
+/// The response of a [`Route`].
+pub(crate) struct Routed {
+    /// Until it is polled: what a job's own layers do must not hold up whoever hands out deliveries.
+    begin: Option<(Arc<Mutex<JobService>>, Delivery)>,
+    run: Option<Run>,
+}
+
+impl Future for Routed {
+    type Output = Result<Completion, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some((service, delivery)) = self.begin.take() {
+            self.run = Some(begin(service, delivery, cx)?);
+        }
+        match &mut self.run {
+            Some(run) => run.as_mut().poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// The run itself, or if the service isn't ready, one that waits for it first. The service is held only until it has taken
+/// the delivery: runs of one job don't wait for each other.
+fn begin(service: Arc<Mutex<JobService>>, delivery: Delivery, cx: &mut Context<'_>) -> Result<Run, BoxError> {
+    if let Ok(mut service) = service.try_lock()
+        && let Poll::Ready(ready) = service.poll_ready(cx)
+    {
+        return ready.map(|()| service.call(delivery));
+    }
+    Ok(Box::pin(async move {
+        let run = {
+            let mut service = service.lock().await;
+            service.ready().await?.call(delivery)
+        };
+        run.await
+    }))
 }
 
 /// The reason of a job that goes back with a delay because no handler of this worker has its name: another worker, of

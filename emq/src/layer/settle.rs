@@ -8,12 +8,12 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 use tower::{Layer, Service};
 
 use super::{Delivery, Ended, Outcome};
 use crate::{
     client::Client,
+    latch::Latch,
     store::{CallError, Done, Settled, Store},
 };
 
@@ -57,7 +57,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[derive(Clone)]
 pub struct SettleLayer {
     writer: Arc<dyn Writer>,
-    give_back: CancellationToken,
+    give_back: Arc<Latch>,
 }
 
 impl fmt::Debug for SettleLayer {
@@ -76,11 +76,11 @@ impl SettleLayer {
     /// ```
     #[must_use]
     pub fn new(client: &Client) -> Self {
-        Self::with(Arc::new(client.clone()), CancellationToken::new())
+        Self::with(Arc::new(client.clone()), Arc::default())
     }
 
-    /// `give_back`: once cancelled, runs are dropped and their jobs released.
-    pub(crate) fn with(writer: Arc<dyn Writer>, give_back: CancellationToken) -> Self {
+    /// `give_back`: once closed, runs are dropped and their jobs released.
+    pub(crate) fn with(writer: Arc<dyn Writer>, give_back: Arc<Latch>) -> Self {
         Self { writer, give_back }
     }
 }
@@ -89,7 +89,7 @@ impl<S> Layer<S> for SettleLayer {
     type Service = Settle<S>;
 
     fn layer(&self, inner: S) -> Settle<S> {
-        Settle { inner, writer: Arc::clone(&self.writer), give_back: self.give_back.clone() }
+        Settle { inner, writer: Arc::clone(&self.writer), give_back: Arc::clone(&self.give_back) }
     }
 }
 
@@ -98,7 +98,7 @@ impl<S> Layer<S> for SettleLayer {
 pub struct Settle<S> {
     inner: S,
     writer: Arc<dyn Writer>,
-    give_back: CancellationToken,
+    give_back: Arc<Latch>,
 }
 
 impl<S> fmt::Debug for Settle<S> {
@@ -124,7 +124,7 @@ where
     fn call(&mut self, delivery: Delivery) -> Self::Future {
         let run = self.inner.call(delivery.clone());
         let writer = Arc::clone(&self.writer);
-        let give_back = self.give_back.clone();
+        let give_back = Arc::clone(&self.give_back);
         Box::pin(async move {
             let outcome = run_or_give_back(run, &give_back, &delivery).await;
             delivery.lease_state().settling();
@@ -135,7 +135,7 @@ where
 
 async fn run_or_give_back(
     run: impl Future<Output = Result<Outcome, Infallible>>,
-    give_back: &CancellationToken,
+    give_back: &Latch,
     delivery: &Delivery,
 ) -> Outcome {
     tokio::select! {
@@ -145,12 +145,12 @@ async fn run_or_give_back(
             Ok(outcome) => outcome,
             Err(never) => match never {},
         },
-        () = delivery.lease_state().cancelled().cancelled() => {
-            delivery.cancel().cancel();
+        () = delivery.lease_state().cancelled().closed() => {
+            delivery.give_up();
             Outcome::Cancelled
         }
-        () = give_back.cancelled() => {
-            delivery.cancel().cancel();
+        () = give_back.closed() => {
+            delivery.give_up();
             Outcome::Release
         }
     }
@@ -192,25 +192,28 @@ impl Writer for Client {
 }
 
 /// The one place where an outcome becomes a transition. `complete` says how a completion is sent.
-pub(crate) async fn write<C>(
-    store: &Store,
-    delivery: &Delivery,
-    outcome: &Outcome,
+pub(crate) fn write<'a, C>(
+    store: &'a Store,
+    delivery: &'a Delivery,
+    outcome: &'a Outcome,
     complete: impl FnOnce(Done) -> C,
-) -> Result<Settled, CallError>
+) -> BoxFuture<'a, Result<Settled, CallError>>
 where
-    C: Future<Output = Result<Settled, CallError>>,
+    C: Future<Output = Result<Settled, CallError>> + Send + 'a,
 {
     let lease = delivery.lease();
     let retention = delivery.options().retention;
+    // Boxed one by one: together they are as large as the largest, and nearly all are completions.
     match outcome {
-        Outcome::Done(completion) => complete(Done { lease, retention, result: completion.result().cloned() }).await,
-        Outcome::Discard { .. } => complete(Done { lease, retention, result: None }).await,
-        Outcome::Retry { delay, error } => store.retry(&lease, *delay, error).await,
-        Outcome::Dead { error } => store.bury(&lease, error).await,
-        Outcome::Snooze { delay, .. } => store.snooze(&lease, *delay).await,
-        Outcome::Hold { delay, .. } => store.hold(&lease, *delay).await,
-        Outcome::Release => store.release(&lease).await,
-        Outcome::Cancelled => store.cancel_held(&lease, retention).await,
+        Outcome::Done(completion) => {
+            Box::pin(complete(Done { lease, retention, result: completion.result().cloned() }))
+        }
+        Outcome::Discard { .. } => Box::pin(complete(Done { lease, retention, result: None })),
+        Outcome::Retry { delay, error } => Box::pin(async move { store.retry(&lease, *delay, error).await }),
+        Outcome::Dead { error } => Box::pin(async move { store.bury(&lease, error).await }),
+        Outcome::Snooze { delay, .. } => Box::pin(async move { store.snooze(&lease, *delay).await }),
+        Outcome::Hold { delay, .. } => Box::pin(async move { store.hold(&lease, *delay).await }),
+        Outcome::Release => Box::pin(async move { store.release(&lease).await }),
+        Outcome::Cancelled => Box::pin(async move { store.cancel_held(&lease, retention).await }),
     }
 }

@@ -1,39 +1,40 @@
 //! The one place where the order of the layers is written.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-use tower::{Service, ServiceBuilder, util::BoxService};
+use tower::{Service, ServiceBuilder};
 
 use super::{
-    CatchPanicLayer, DeadLetterLayer, Delivery, Ended, JobService, LeaseKeeper, LeaseLayer, RetryLayer, Route,
-    SettleLayer, TimeoutLayer, TraceLayer, UserLayer, Writer, boxed,
+    CatchPanic, CatchPanicLayer, DeadLetter, DeadLetterLayer, Delivery, JobService, KeepLease, LeaseKeeper, LeaseLayer,
+    Retry, RetryLayer, Route, Settle, SettleLayer, TimeoutLayer, Trace, TraceLayer, UserLayer, Writer,
 };
-use crate::job::{BoxError, Completion};
+use crate::{
+    job::{BoxError, Completion},
+    latch::Latch,
+};
 
 /// A worker's stack: takes deliveries, and never fails.
-pub(crate) type Stack = BoxService<Delivery, Ended, Infallible>;
+pub(crate) type Stack = Trace<KeepLease<Settle<DeadLetter<Retry<CatchPanic<JobService>>>>>>;
 
 /// What the layers that talk to the outside are made from.
 pub(crate) struct Outside {
     pub(crate) trace: TraceLayer,
     pub(crate) keeper: LeaseKeeper,
     pub(crate) writer: Arc<dyn Writer>,
-    pub(crate) give_back: CancellationToken,
+    pub(crate) give_back: Arc<Latch>,
 }
 
 /// The whole stack over the jobs' services, with the worker's layers, the first of them outermost.
 pub(crate) fn stack(outside: Outside, layers: &[UserLayer], jobs: Route) -> Stack {
     let Outside { trace, keeper, writer, give_back } = outside;
-    let service = ServiceBuilder::new()
+    ServiceBuilder::new()
         .layer(trace)
         .layer(LeaseLayer::new(&keeper))
         .layer(SettleLayer::with(writer, give_back))
         .layer(DeadLetterLayer::new())
         .layer(RetryLayer::new())
         .layer(CatchPanicLayer::new())
-        .service(around(layers, boxed(jobs)));
-    BoxService::new(service)
+        .service(around(layers, JobService::new(jobs)))
 }
 
 /// The service of one job: its own layers, the first outermost, its timeout, its handler.
@@ -41,7 +42,7 @@ pub(crate) fn job<H>(layers: &[UserLayer], handler: H) -> JobService
 where
     H: Service<Delivery, Response = Completion, Error: Into<BoxError>, Future: Send + 'static> + Send + 'static,
 {
-    around(layers, boxed(ServiceBuilder::new().layer(TimeoutLayer::new()).service(handler)))
+    around(layers, JobService::new(ServiceBuilder::new().layer(TimeoutLayer::new()).service(handler)))
 }
 
 fn around(layers: &[UserLayer], service: JobService) -> JobService {

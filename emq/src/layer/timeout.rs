@@ -6,7 +6,6 @@ use std::{
 
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep};
-use tokio_util::sync::CancellationToken;
 use tower::{Layer, Service};
 
 use super::{Delivery, Due};
@@ -85,8 +84,7 @@ where
         let limit = delivery.options().timeout.map(|limit| Limit {
             after: limit,
             sleep: Box::pin(sleep(limit)),
-            cancel: delivery.cancel().clone(),
-            _due: delivery.lease_state().due(later(later(Instant::now(), limit), DROP)),
+            due: Due::at(&delivery, later(later(Instant::now(), limit), DROP)),
         });
         Timed { inner: self.inner.call(delivery), limit }
     }
@@ -107,8 +105,7 @@ struct Limit {
     after: Duration,
     // Boxed, since most jobs have none and a timer is large.
     sleep: Pin<Box<Sleep>>,
-    cancel: CancellationToken,
-    _due: Due,
+    due: Due,
 }
 
 impl<F, T, E> Future for Timed<F>
@@ -125,7 +122,7 @@ where
         }
         let Some(limit) = this.limit else { return Poll::Pending };
         std::task::ready!(limit.sleep.as_mut().poll(cx));
-        limit.cancel.cancel();
+        limit.due.give_up();
         Poll::Ready(Err(Elapsed { after: limit.after }.into()))
     }
 }

@@ -1,10 +1,9 @@
 use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use tokio_util::sync::CancellationToken;
 use tower::{Service as _, ServiceExt as _};
 
-use super::{claimed, test_queue};
+use super::claimed;
 use crate::{
     inject::Reports,
     job::{Handler, QueueName, encode},
@@ -192,13 +191,13 @@ impl<J> JobTest<J> {
             trace: TraceLayer::new(),
             keeper: LeaseKeeper::detached(),
             writer: Arc::new(Accepting),
-            give_back: CancellationToken::new(),
+            give_back: Arc::default(),
         };
         let mut route = Route::default();
         route.add([J::NAME], stack::job(&[], handler::<S, J>(Arc::new(state))));
         let mut stack = stack::stack(outside, &self.layers, route);
 
-        let queue = QueueName::new(J::OPTIONS.queue).unwrap_or_else(|_| test_queue());
+        let queue = QueueName::new(J::OPTIONS.queue).unwrap_or_else(|_| QueueName::for_test());
         let delivery = Delivery::new(&queue, job, J::OPTIONS);
         let context = delivery.context().clone();
         let Ok(ready) = stack.ready().await;

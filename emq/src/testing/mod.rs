@@ -38,7 +38,7 @@ pub fn delivery(name: &str) -> Delivery {
 /// ```
 #[must_use]
 pub fn delivery_with(name: &str, options: JobOptions) -> Delivery {
-    let queue = QueueName::new(options.queue).unwrap_or_else(|_| test_queue());
+    let queue = QueueName::new(options.queue).unwrap_or_else(|_| QueueName::for_test());
     Delivery::new(&queue, claimed(name, b"{}".to_vec()), options)
 }
 
@@ -56,11 +56,6 @@ pub(crate) fn claimed(name: &str, payload: Vec<u8>) -> Claimed {
         term,
         leased_until: Instant::now() + term,
     }
-}
-
-fn test_queue() -> QueueName {
-    #[expect(clippy::expect_used, reason = "the name is written here")]
-    QueueName::new("test").expect("a plain name")
 }
 
 #[cfg(test)]

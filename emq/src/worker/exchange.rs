@@ -119,9 +119,7 @@ pub(super) struct Settling {
 impl Writer for Settling {
     fn write<'a>(&'a self, delivery: &'a Delivery, outcome: &'a Outcome) -> BoxFuture<'a, Result<Settled, CallError>> {
         match self.exchanges.get(delivery.queue()) {
-            Some((store, exchange)) => {
-                Box::pin(write(store, delivery, outcome, |done| exchange.clone().complete(done)))
-            }
+            Some((store, exchange)) => write(store, delivery, outcome, |done| exchange.clone().complete(done)),
             None => self.client.write(delivery, outcome),
         }
     }

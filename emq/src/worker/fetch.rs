@@ -299,7 +299,7 @@ impl Fetcher {
         }
         let options = self.registry.options(job.name.as_deref().unwrap_or_default());
         let reporter = Reporter::Server(line.store.clone());
-        let run = self.stack.call(Delivery::new(queue, job, options).with_reporter(reporter));
+        let run = self.stack.call(Delivery::with_reporter(queue, job, options, reporter));
         let counters = Arc::clone(&self.counters);
         self.runs.spawn(async move {
             let Ok(ended) = run.await;

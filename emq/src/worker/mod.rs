@@ -47,6 +47,7 @@ pub use self::{
 use crate::{
     client::Client,
     clock::later,
+    latch::Latch,
     layer::{LeaseKeeper, stack},
     store::{ConnectError, Waiter, patiently},
 };
@@ -236,12 +237,12 @@ impl Worker {
             sources.push(Source::new(line, asking));
         }
 
-        let give_back = CancellationToken::new();
+        let give_back = Arc::new(Latch::default());
         let outside = stack::Outside {
             trace: plan.trace,
             keeper: keeper.clone(),
             writer: Arc::new(Settling { client: client.clone(), exchanges }),
-            give_back: give_back.clone(),
+            give_back: Arc::clone(&give_back),
         };
         let (mut registry, jobs) = plan.registry.into_services();
         for partition in &partitions {
@@ -337,7 +338,7 @@ struct Running {
     tasks: Tasks,
     /// One per job in hand.
     runs: Tasks,
-    give_back: CancellationToken,
+    give_back: Arc<Latch>,
     /// One of `tasks` has panicked.
     broken: CancellationToken,
     keeper: LeaseKeeper,

@@ -29,7 +29,7 @@ impl Running {
         if !self.runs.ended_within(self.grace).await {
             let in_hand = self.keeper.in_hand().len();
             tracing::warn!(in_hand, "the grace time is over; giving the rest back");
-            self.give_back.cancel();
+            self.give_back.close();
             if !self.runs.ended_within(GIVE_BACK).await {
                 self.release_blocked().await;
             }

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -41,12 +41,20 @@ struct Leases {
 /// One lease in hand.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) queue: QueueName,
-    pub(super) term: Duration,
-    pub(super) state: Arc<LeaseState>,
     pub(super) delivery: Delivery,
+    pub(super) term: Duration,
     /// When it is to be renewed next.
     due: Instant,
+}
+
+impl Entry {
+    fn queue(&self) -> &QueueName {
+        self.delivery.queue()
+    }
+
+    fn state(&self) -> &LeaseState {
+        self.delivery.lease_state()
+    }
 }
 
 /// What is to be sent now, and when to look again.
@@ -62,16 +70,19 @@ pub(super) struct Beat {
 #[derive(Debug)]
 pub(super) struct Kept {
     key: u64,
-    held: Weak<Held>,
+    held: Arc<Held>,
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        if let Some(held) = self.held.upgrade() {
-            let mut leases = held.leases();
-            leases.by_key.remove(&self.key);
+        let mut leases = self.held.leases();
+        let entry = leases.by_key.remove(&self.key);
+        if !leases.stuck.is_empty() {
             leases.stuck.remove(&self.key);
         }
+        // What is dropped with the last of a delivery isn't dropped under the lock.
+        drop(leases);
+        drop(entry);
     }
 }
 
@@ -88,29 +99,28 @@ impl Held {
 
     /// Keeps a lease until the answer is dropped.
     pub(super) fn keep(self: &Arc<Self>, delivery: Delivery) -> Kept {
-        let (queue, term) = (delivery.queue().clone(), delivery.context().lease());
-        let state = Arc::clone(delivery.lease_state());
+        let term = delivery.context().lease();
         let now = Instant::now();
         // A job whose type wants another lease than the one it was claimed under gets it at once.
-        let differs = state.until().saturating_duration_since(now).abs_diff(term) > beat(term);
+        let differs = delivery.lease_state().until().saturating_duration_since(now).abs_diff(term) > beat(term);
         let due = if differs { now } else { later(now, beat(term)) };
         let mut leases = self.leases();
         leases.last_key += 1;
         let key = leases.last_key;
         let hurry = leases.by_key.values().all(|other| due < other.due);
-        leases.by_key.insert(key, Entry { queue, term, state, delivery, due });
+        leases.by_key.insert(key, Entry { delivery, term, due });
         drop(leases);
         if hurry {
             self.hurry.notify_one();
         }
-        Kept { key, held: Arc::downgrade(self) }
+        Kept { key, held: Arc::clone(self) }
     }
 
     /// Gives up what ran out, and says what is to be renewed now: one call per queue.
     pub(super) fn beat(&self, now: Instant) -> Beat {
         let mut leases = self.leases();
-        let lost: Vec<_> = leases.by_key.extract_if(|_, entry| entry.state.until() <= now).collect();
-        let is_stuck = |entry: &Entry| entry.state.overdue().is_some_and(|end| end <= now);
+        let lost: Vec<_> = leases.by_key.extract_if(|_, entry| entry.state().until() <= now).collect();
+        let is_stuck = |entry: &Entry| entry.state().overdue().is_some_and(|end| end <= now);
         let (keys, stuck): (Vec<_>, Vec<_>) = leases.by_key.extract_if(|_, entry| is_stuck(entry)).unzip();
         leases.stuck.extend(keys);
         let mut due: HashMap<QueueName, Vec<(u64, Entry)>> = HashMap::new();
@@ -119,19 +129,19 @@ impl Held {
                 // What would be due before half a beat is over goes along: one call per beat and queue.
                 if entry.due <= later(now, beat(entry.term) / 2) {
                     entry.due = later(now, beat(entry.term));
-                    entry.state.asked(later(now, entry.term));
-                    due.entry(entry.queue.clone()).or_default().push((*key, entry.clone()));
+                    entry.state().asked(later(now, entry.term));
+                    due.entry(entry.queue().clone()).or_default().push((*key, entry.clone()));
                 }
             }
         }
         let next = leases.by_key.values().map(|entry| {
-            let look = entry.due.min(entry.state.until());
-            entry.state.overdue().map_or(look, |end| look.min(end))
+            let look = entry.due.min(entry.state().until());
+            entry.state().overdue().map_or(look, |end| look.min(end))
         });
         let next = next.min();
         drop(leases);
         // Not under the lock: who is woken may drop what it kept.
-        lost.iter().for_each(|(_, entry)| entry.state.lose());
+        lost.iter().for_each(|(_, entry)| entry.state().lose());
         Beat { due, next, stuck }
     }
 
@@ -139,14 +149,14 @@ impl Held {
     pub(super) fn answered(&self, sent: Instant, entries: &[(u64, Entry)], answers: &[Extended]) {
         for ((key, entry), answer) in entries.iter().zip(answers) {
             match answer {
-                Extended::Renewed => entry.state.renewed(later(sent, entry.term)),
+                Extended::Renewed => entry.state().renewed(later(sent, entry.term)),
                 Extended::Lost => {
                     self.leases().by_key.remove(key);
-                    entry.state.lose();
+                    entry.state().lose();
                 }
                 Extended::Cancelled => {
                     self.leases().by_key.remove(key);
-                    entry.state.cancelled().cancel();
+                    entry.state().cancelled().close();
                 }
             }
         }
@@ -172,7 +182,7 @@ impl Held {
         let now = Instant::now();
         let mut asked = false;
         for entry in self.leases().by_key.values_mut() {
-            if entry.queue == *queue && id.is_none_or(|id| id == entry.state.lease().id()) {
+            if entry.queue() == queue && id.is_none_or(|id| id == entry.state().lease().id()) {
                 entry.due = now;
                 asked = true;
             }
@@ -189,7 +199,7 @@ impl Held {
 
     /// The jobs in hand.
     pub(super) fn in_hand(&self) -> Vec<(QueueName, Lease)> {
-        self.leases().by_key.values().map(|entry| (entry.queue.clone(), entry.state.lease())).collect()
+        self.leases().by_key.values().map(|entry| (entry.queue().clone(), entry.state().lease())).collect()
     }
 }
 

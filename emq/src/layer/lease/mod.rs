@@ -5,12 +5,13 @@ mod state;
 
 use std::{
     convert::Infallible,
+    fmt,
     pin::Pin,
     task::{Context, Poll},
 };
 
+use futures_util::future::BoxFuture;
 use pin_project_lite::pin_project;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::{Layer, Service};
 
 use self::held::Kept;
@@ -91,25 +92,28 @@ where
     }
 
     fn call(&mut self, delivery: Delivery) -> Keeping<S::Future> {
-        let cancel = delivery.cancel().clone();
-        let lost = delivery.lease_state().lost().clone().cancelled_owned();
         // Before the call: what runs below must not begin without its lease being kept.
         let kept = self.keeper.keep(&delivery);
-        Keeping { run: Some(self.inner.call(delivery)), lost, cancel, kept: Some(kept) }
+        Keeping { run: Some(self.inner.call(delivery.clone())), delivery, kept: Some(kept), lost: None }
     }
 }
 
 pin_project! {
     /// The response of a [`KeepLease`].
-    #[derive(Debug)]
     pub struct Keeping<F> {
         #[pin]
         run: Option<F>,
-        #[pin]
-        lost: WaitForCancellationFutureOwned,
-        cancel: CancellationToken,
+        delivery: Delivery,
         // Dropped, it ends the renewing: also when this future is dropped.
         kept: Option<Kept>,
+        // Made when it is waited for: most runs are over before.
+        lost: Option<BoxFuture<'static, ()>>,
+    }
+}
+
+impl<F> fmt::Debug for Keeping<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeping").field("delivery", &self.delivery).finish_non_exhaustive()
     }
 }
 
@@ -124,13 +128,25 @@ impl<F: Future<Output = Result<Ended, Infallible>>> Future for Keeping<F> {
             this.kept.take();
             return Poll::Ready(ended);
         }
-        std::task::ready!(this.lost.poll(cx));
-        this.cancel.cancel();
+        let lease = this.delivery.lease_state();
+        if !lease.lost().is_closed() {
+            // From the settling on, it isn't lost any more.
+            if lease.is_settling() {
+                return Poll::Pending;
+            }
+            let lost = this.lost.get_or_insert_with(|| Box::pin(lost(this.delivery.clone())));
+            std::task::ready!(lost.as_mut().poll(cx));
+        }
+        this.delivery.give_up();
         // Dropped now and not with this future: the handler must have stopped when the loss is reported.
         this.run.set(None);
         this.kept.take();
         Poll::Ready(Ok(Ended::Lost))
     }
+}
+
+async fn lost(delivery: Delivery) {
+    delivery.lease_state().lost().closed().await;
 }
 
 #[cfg(test)]

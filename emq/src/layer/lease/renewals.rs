@@ -85,9 +85,9 @@ async fn sleep_or_forever(until: Option<Instant>) {
 /// Fails the job of a run that blocks its thread past its timeout. Its token is used up by that, so whatever the run decides
 /// in the end is refused.
 async fn write_off(server: impl Renew, entry: Entry) {
-    let Entry { delivery, state, .. } = entry;
+    let Entry { delivery, .. } = entry;
     let after = delivery.options().timeout.unwrap_or_default();
-    delivery.cancel().cancel();
+    delivery.give_up();
     let outcome = outcome_of_failure(&delivery, JobError::new(Elapsed::new(after)));
     loop {
         match server.fail(delivery.clone(), outcome.clone()).await {
@@ -97,7 +97,7 @@ async fn write_off(server: impl Renew, entry: Entry) {
                 return;
             }
             // Else its lease runs out, which comes to the same but for the reason.
-            Err(error) if Instant::now() + PAUSE >= state.until() => {
+            Err(error) if Instant::now() + PAUSE >= delivery.lease_state().until() => {
                 tracing::error!(%error, id = %delivery.id(), "the job blocks its thread, and can't be failed");
                 return;
             }
@@ -109,7 +109,7 @@ async fn write_off(server: impl Renew, entry: Entry) {
 /// Renews some leases of one queue, in a task of its own: a call that hangs must not hold up those of other queues.
 async fn renew(server: impl Renew, queue: QueueName, entries: Vec<(u64, Entry)>, held: Weak<Held>) {
     let sent = Instant::now();
-    let leases = entries.iter().map(|(_, entry)| Extend { lease: entry.state.lease(), term: entry.term }).collect();
+    let leases = entries.iter().map(|(_, entry)| Extend { lease: entry.delivery.lease(), term: entry.term }).collect();
     let extended = server.renew(queue.clone(), leases).await;
     let Some(held) = held.upgrade() else { return };
     match extended {

@@ -1,12 +1,11 @@
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Mutex, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use crate::store::Lease;
+use crate::{latch::Latch, layer::Delivery, store::Lease};
 
 /// What is known in this process about one lease: until when it surely lasts, whether it was lost, and whether somebody has
 /// cancelled the job.
@@ -14,8 +13,8 @@ use crate::store::Lease;
 pub(crate) struct LeaseState {
     lease: Lease,
     until: Mutex<Instant>,
-    lost: CancellationToken,
-    cancelled: CancellationToken,
+    lost: Latch,
+    cancelled: Latch,
     overdue: Mutex<Option<Instant>>,
     settling: AtomicBool,
 }
@@ -25,8 +24,8 @@ impl LeaseState {
         Self {
             lease,
             until: Mutex::new(until),
-            lost: CancellationToken::new(),
-            cancelled: CancellationToken::new(),
+            lost: Latch::default(),
+            cancelled: Latch::default(),
             overdue: Mutex::new(None),
             settling: AtomicBool::new(false),
         }
@@ -53,13 +52,13 @@ impl LeaseState {
         *known = until.max(*known);
     }
 
-    /// Cancelled when the lease was lost.
-    pub(super) fn lost(&self) -> &CancellationToken {
+    /// Closed when the lease was lost.
+    pub(super) fn lost(&self) -> &Latch {
         &self.lost
     }
 
-    /// Cancelled when somebody has cancelled the job.
-    pub(crate) fn cancelled(&self) -> &CancellationToken {
+    /// Closed when somebody has cancelled the job.
+    pub(crate) fn cancelled(&self) -> &Latch {
         &self.cancelled
     }
 
@@ -68,10 +67,8 @@ impl LeaseState {
         *self.overdue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says by when the run has to be over, until the answer is dropped.
-    pub(crate) fn due(self: &Arc<Self>, end: Instant) -> Due {
-        *self.overdue.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
-        Due(Arc::clone(self))
+    fn set_overdue(&self, end: Option<Instant>) {
+        *self.overdue.lock().unwrap_or_else(PoisonError::into_inner) = end;
     }
 
     /// From now on the fence decides whether the job was still ours: a renewal that is refused may only have come after
@@ -80,20 +77,36 @@ impl LeaseState {
         self.settling.store(true, Ordering::Release);
     }
 
+    pub(super) fn is_settling(&self) -> bool {
+        self.settling.load(Ordering::Acquire)
+    }
+
     /// The token doesn't hold the job any more: the server has said so, or the lease has run out unrenewed.
     pub(super) fn lose(&self) {
-        if !self.settling.load(Ordering::Acquire) {
-            self.lost.cancel();
+        if !self.is_settling() {
+            self.lost.close();
         }
     }
 }
 
-/// A run that has to be over at some time.
+/// A run that has to be over at some time, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Due(Arc<LeaseState>);
+pub(crate) struct Due(Delivery);
+
+impl Due {
+    pub(crate) fn at(delivery: &Delivery, end: Instant) -> Self {
+        delivery.lease_state().set_overdue(Some(end));
+        Self(delivery.clone())
+    }
+
+    /// It isn't over in time.
+    pub(crate) fn give_up(&self) {
+        self.0.give_up();
+    }
+}
 
 impl Drop for Due {
     fn drop(&mut self) {
-        *self.0.overdue.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.0.lease_state().set_overdue(None);
     }
 }

@@ -7,13 +7,13 @@ use tower_test::mock;
 use super::{Handle, Played};
 use crate::{
     job::{BoxError, Completion, JobError, JobErrorKind},
-    layer::{Delivery, JobService, Route, boxed},
+    layer::{Delivery, JobService, Route},
     testing::delivery,
 };
 
 /// A job that answers with its own name.
 fn named(name: &'static str) -> JobService {
-    boxed(service_fn(move |_: Delivery| async move { Ok::<_, BoxError>(Completion::of(&name)?) }))
+    JobService::new(service_fn(move |_: Delivery| async move { Ok::<_, BoxError>(Completion::of(&name)?) }))
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn a_job_that_isnt_ready_holds_up_no_other() {
     let (service, mut handle): (Played, Handle) = mock::pair();
     handle.allow(1);
     let mut route = Route::default();
-    route.add(["scarce"], boxed(service));
+    route.add(["scarce"], JobService::new(service));
     route.add(["enroll"], named("enroll"));
 
     let mut first = task::spawn(route.call(delivery("scarce")));
@@ -65,7 +65,7 @@ async fn a_delivery_that_is_dropped_while_it_waits_for_room_lets_the_next_one_pa
     let (service, mut handle): (Played, Handle) = mock::pair();
     handle.allow(0);
     let mut route = Route::default();
-    route.add(["scarce"], boxed(service));
+    route.add(["scarce"], JobService::new(service));
     let mut first = task::spawn(route.call(delivery("scarce")));
     let mut second = task::spawn(route.call(delivery("scarce")));
     assert_pending!(first.poll());
@@ -81,7 +81,7 @@ async fn a_delivery_that_is_dropped_while_it_waits_for_room_lets_the_next_one_pa
 async fn a_job_whose_layer_fails_to_get_ready_fails() {
     let (service, mut handle): (Played, Handle) = mock::pair();
     let mut route = Route::default();
-    route.add(["enroll"], boxed(service));
+    route.add(["enroll"], JobService::new(service));
     handle.send_error("closed");
     assert_eq!(route.call(delivery("enroll")).await.unwrap_err().to_string(), "closed");
 }

@@ -6,12 +6,12 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 use tokio_test::{assert_pending, assert_ready_eq, task};
-use tokio_util::sync::CancellationToken;
 use tower::{Layer as _, Service as _, ServiceExt as _, service_fn};
 
 use super::{Dropped, SECOND, delivery};
 use crate::{
     job::Completion,
+    latch::Latch,
     layer::{Delivery, Ended, Outcome, SettleLayer, Writer},
     store::{CallError, Lease, Settled},
 };
@@ -45,10 +45,10 @@ impl Server {
     }
 
     fn layer(self: &Arc<Self>) -> SettleLayer {
-        self.layer_until(CancellationToken::new())
+        self.layer_until(Arc::default())
     }
 
-    fn layer_until(self: &Arc<Self>, give_back: CancellationToken) -> SettleLayer {
+    fn layer_until(self: &Arc<Self>, give_back: Arc<Latch>) -> SettleLayer {
         SettleLayer::with(Arc::clone(self) as Arc<dyn Writer>, give_back)
     }
 }
@@ -155,9 +155,9 @@ async fn a_run_that_is_given_back_is_dropped_before_its_release_is_written() {
         assert!(seen.is_set(), "nobody may run the job while it is given to others");
         std::future::ready(Ok(Settled::Accepted))
     });
-    let give_back = CancellationToken::new();
+    let give_back = Arc::new(Latch::default());
     let in_run = dropped.clone();
-    let mut service = server.layer_until(give_back.clone()).layer(service_fn(move |_: Delivery| {
+    let mut service = server.layer_until(Arc::clone(&give_back)).layer(service_fn(move |_: Delivery| {
         let guard = in_run.guard();
         async move {
             std::future::pending::<()>().await;
@@ -168,7 +168,7 @@ async fn a_run_that_is_given_back_is_dropped_before_its_release_is_written() {
     let delivery = delivery();
     let mut run = task::spawn(service.ready().await.unwrap().call(delivery.clone()));
     assert_pending!(run.poll());
-    give_back.cancel();
+    give_back.close();
     assert!(run.is_woken());
     let released = Ended::Settled { outcome: Outcome::Release, settled: Settled::Accepted };
     assert_ready_eq!(run.poll(), Ok(released));
@@ -179,15 +179,15 @@ async fn a_run_that_is_given_back_is_dropped_before_its_release_is_written() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_done_in_the_moment_of_giving_back_is_done() {
     let server = Server::that_accepts();
-    let give_back = CancellationToken::new();
-    let mut service = server.layer_until(give_back.clone()).layer(service_fn(async |_: Delivery| {
+    let give_back = Arc::new(Latch::default());
+    let mut service = server.layer_until(Arc::clone(&give_back)).layer(service_fn(async |_: Delivery| {
         sleep(SECOND).await;
         Ok::<_, Infallible>(done())
     }));
     let mut run = task::spawn(service.ready().await.unwrap().call(delivery()));
     assert_pending!(run.poll());
     sleep(2 * SECOND).await;
-    give_back.cancel();
+    give_back.close();
     assert_ready_eq!(run.poll(), settled(Settled::Accepted));
 }
 
@@ -197,12 +197,12 @@ async fn a_run_that_is_being_settled_isnt_given_back() {
         sleep(SECOND).await;
         if n == 0 { Err(away()) } else { Ok(Settled::Repeated) }
     });
-    let give_back = CancellationToken::new();
+    let give_back = Arc::new(Latch::default());
     let inner = service_fn(async |_: Delivery| Ok::<_, Infallible>(done()));
-    let mut service = server.layer_until(give_back.clone()).layer(inner);
+    let mut service = server.layer_until(Arc::clone(&give_back)).layer(inner);
     let mut run = task::spawn(service.ready().await.unwrap().call(delivery()));
     assert_pending!(run.poll());
-    give_back.cancel();
+    give_back.close();
     assert_eq!(run.await, settled(Settled::Repeated));
     assert_eq!(server.written(), [done(), done()]);
 }

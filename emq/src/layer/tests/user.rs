@@ -9,7 +9,6 @@ use std::{
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 use tokio_test::{assert_pending, assert_ready, task};
-use tokio_util::sync::CancellationToken;
 use tower::{
     Service, ServiceExt as _,
     buffer::BufferLayer,
@@ -54,7 +53,7 @@ fn stack_of(layers: &[UserLayer], mut route: Route) -> Stack {
         trace: TraceLayer::new(),
         keeper: LeaseKeeper::detached(),
         writer: Arc::new(Accepts),
-        give_back: CancellationToken::new(),
+        give_back: Arc::default(),
     };
     stack::stack(outside, layers, route)
 }

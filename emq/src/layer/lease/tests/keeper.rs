@@ -9,13 +9,13 @@ use tokio::time::{Instant, advance, sleep};
 use super::{SECOND, Server, away, delivery, delivery_wanting};
 use crate::{
     job::JobOptions,
-    layer::{Delivery, Outcome, lease::held::Kept},
+    layer::{Delivery, Due, Outcome, lease::held::Kept},
     store::Extended,
     testing,
 };
 
 fn is_lost(delivery: &Delivery) -> bool {
-    delivery.lease_state().lost().is_cancelled()
+    delivery.lease_state().lost().is_closed()
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,7 +257,7 @@ async fn who_is_told_of_a_loss_may_let_go_of_leases_there_and_then() {
         let (keeper, delivery, other) = (server.keeper(), delivery(), delivery_wanting(40 * SECOND));
         let _kept = keeper.keep(&delivery);
         let waker: Waker = Arc::new(LetsGo(Mutex::new(Some(keeper.keep(&other))))).into();
-        let mut lost = Box::pin(delivery.lease_state().lost().cancelled());
+        let mut lost = Box::pin(delivery.lease_state().lost().closed());
         assert!(lost.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         sleep(31 * SECOND).await;
         assert!(is_lost(&delivery));
@@ -272,7 +272,7 @@ async fn a_run_that_is_past_its_time_and_cant_be_dropped_is_failed_and_its_lease
     let options = JobOptions::new().timeout(5 * SECOND);
     let (blocked, other) = (testing::delivery_with("any", options), delivery());
     let (kept, _other) = (keeper.keep(&blocked), keeper.keep(&other));
-    let due = blocked.lease_state().due(Instant::now() + 12 * SECOND);
+    let due = Due::at(&blocked, Instant::now() + 12 * SECOND);
     sleep(35 * SECOND).await;
     assert_eq!(server.calls().iter().map(|call| call.jobs).collect::<Vec<_>>(), [2, 1, 1]);
     let failed = server.failed.lock().unwrap().clone();
@@ -289,11 +289,11 @@ async fn a_job_that_somebody_has_cancelled_is_told_so_and_its_lease_not_renewed(
     let (keeper, delivery) = (server.keeper(), delivery());
     let _kept = keeper.keep(&delivery);
     sleep(SECOND).await;
-    assert!(!delivery.lease_state().cancelled().is_cancelled());
+    assert!(!delivery.lease_state().cancelled().is_closed());
     // Somebody has said so.
     keeper.ask_now(delivery.queue(), Some(delivery.id()));
     sleep(SECOND).await;
-    assert!(delivery.lease_state().cancelled().is_cancelled() && !is_lost(&delivery));
+    assert!(delivery.lease_state().cancelled().is_closed() && !is_lost(&delivery));
     sleep(60 * SECOND).await;
     assert_eq!(server.seconds(), [1]);
 }
