@@ -29,6 +29,13 @@ pub(crate) struct Done {
     pub(crate) result: Option<Bytes>,
 }
 
+impl Done {
+    /// Whether all but the id is the same.
+    fn ends_like(&self, other: &Self) -> bool {
+        self.lease.token() == other.lease.token() && self.retention == other.retention && self.result == other.result
+    }
+}
+
 impl Store {
     pub(crate) async fn complete(&self, job: Done) -> Result<Settled, CallError> {
         let settled = self.complete_many(&[job]).await?;
@@ -52,25 +59,30 @@ impl Store {
             [],
             arguments(jobs),
         );
-        let mut reply = Reply::list("complete", self.connection.call(call).await?.value)?;
-        read(&mut reply, jobs.len())
+        read("complete", self.connection.call(call).await?.value, jobs.len())
     }
 }
 
+/// The jobs in groups of those that stand together and end alike.
 pub(super) fn arguments(jobs: &[Done]) -> Vec<Value> {
-    let mut args = Vec::with_capacity(jobs.len() * 4);
-    for Done { lease, retention, result } in jobs {
-        args.push(lease.id().as_str().to_owned().into());
+    let mut args = Vec::with_capacity(jobs.len() + 4);
+    for group in jobs.chunk_by(Done::ends_like) {
+        let Some(Done { lease, retention, result }) = group.first() else { continue };
         args.push(number(lease.token()));
         args.push(millis((*retention).max(LEAST_RETENTION)));
         args.push(result.clone().unwrap_or_default().into());
+        args.push(number(group.len() as u64));
+        args.extend(group.iter().map(|job| Value::from(job.lease.id().as_str().to_owned())));
     }
     args
 }
 
-/// One word per job.
-pub(super) fn read(reply: &mut Reply, jobs: usize) -> Result<Vec<Settled>, CallError> {
-    let call = reply.call();
+/// One word per job, or one for all.
+pub(super) fn read(call: &'static str, reply: Value, jobs: usize) -> Result<Vec<Settled>, CallError> {
+    if reply.as_str().is_some_and(|word| word == "OK") {
+        return Ok(vec![Settled::Accepted; jobs]);
+    }
+    let mut reply = Reply::list(call, reply)?;
     if reply.len() != jobs {
         let detail = format!("{} answers for {jobs} jobs", reply.len());
         return Err(CallError::UnexpectedReply { call, detail });

@@ -12,7 +12,7 @@ use super::{
 use crate::job::{JobId, LaneName, Unique};
 
 pub(super) static SCRIPT: Script<7, 2> =
-    script!("enqueue", uses "clock", "guard", "waiting", "lanes", "unique", "events");
+    script!("enqueue", uses "clock", "guard", "more", "waiting", "lanes", "unique", "events");
 
 /// How long it is remembered that a job was merged into another, for the same enqueue again whose answer was lost.
 const MERGED_FOR: Duration = Duration::from_secs(10 * 60);
