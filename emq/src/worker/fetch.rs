@@ -1,6 +1,7 @@
 //! Claiming: never more than there is room for, and nothing while the stack isn't ready.
 
 use std::{
+    convert::Infallible,
     future::poll_fn,
     pin::Pin,
     sync::Arc,
@@ -12,6 +13,7 @@ use futures_util::{
     future::join_all,
     stream::{FuturesUnordered, StreamExt as _},
 };
+use pin_project_lite::pin_project;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep_until, timeout},
@@ -31,7 +33,7 @@ use super::{
 };
 use crate::{
     inject::Reporter,
-    layer::{Delivery, stack::Stack},
+    layer::{Delivery, Ended, stack::Stack},
     store::{self, CallError, Lease},
 };
 
@@ -300,12 +302,7 @@ impl Fetcher {
         let options = self.registry.options(job.name.as_deref().unwrap_or_default());
         let reporter = Reporter::Server(line.store.clone());
         let run = self.stack.call(Delivery::with_reporter(queue, job, options, reporter));
-        let counters = Arc::clone(&self.counters);
-        self.runs.spawn(async move {
-            let Ok(ended) = run.await;
-            counters.ended(&ended);
-            drop(slot);
-        });
+        self.runs.spawn(InHand { run, slot, counters: Arc::clone(&self.counters) });
     }
 
     /// Gives jobs back that there is no room for: others may have it.
@@ -324,6 +321,27 @@ impl Fetcher {
         if timeout(LEAVE, left).await.is_err() {
             tracing::debug!("the server wasn't told that the worker left; it forgets by itself");
         }
+    }
+}
+
+pin_project! {
+    /// The task of a job: its run, and the slot that it takes until it has ended.
+    struct InHand<F> {
+        #[pin]
+        run: F,
+        slot: Slot,
+        counters: Arc<Counters>,
+    }
+}
+
+impl<F: Future<Output = Result<Ended, Infallible>>> Future for InHand<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let Ok(ended) = ready!(this.run.poll(cx));
+        this.counters.ended(&ended);
+        Poll::Ready(())
     }
 }
 

@@ -19,10 +19,20 @@ mod slots;
 mod stats;
 mod wait;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
+use pin_project_lite::pin_project;
 use tokio::{sync::Notify, time::Instant};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::{CancellationToken, WaitForCancellationFutureOwned},
+    task::TaskTracker,
+};
 
 use self::{
     appetite::Appetite,
@@ -310,10 +320,7 @@ struct Tasks {
 
 impl Tasks {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let abandon = self.abandon.clone();
-        self.tracker.spawn(async move {
-            abandon.run_until_cancelled_owned(task).await;
-        });
+        self.tracker.spawn(UntilAbandoned { task, abandoned: self.abandon.clone().cancelled_owned() });
     }
 
     /// Spawns a task that doesn't end before the worker is told to stop, unless it panics: `broken` is cancelled then.
@@ -329,6 +336,25 @@ impl Tasks {
     async fn ended_within(&self, longest: Duration) -> bool {
         self.tracker.close();
         tokio::time::timeout(longest, self.tracker.wait()).await.is_ok()
+    }
+}
+
+pin_project! {
+    /// A task of a worker. Not an async block, which would hold what it awaits twice.
+    struct UntilAbandoned<F> {
+        #[pin]
+        task: F,
+        #[pin]
+        abandoned: WaitForCancellationFutureOwned,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for UntilAbandoned<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        if this.task.poll(cx).is_ready() { Poll::Ready(()) } else { this.abandoned.poll(cx) }
     }
 }
 
