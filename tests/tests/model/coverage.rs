@@ -22,7 +22,7 @@ const SEQUENCES: usize = 60;
 /// The scripts that a verb calls.
 fn scripts(verb: &Verb) -> &'static [&'static str] {
     match verb {
-        Verb::Enqueue(_) | Verb::EnqueueMany(_) => &["enqueue"],
+        Verb::Enqueue(_) | Verb::EnqueueMany(_) => &["enqueue", "admit"],
         Verb::Claim { .. } => &["claim"],
         Verb::Complete(_) | Verb::CompleteMany(_) => &["complete"],
         Verb::Exchange { .. } => &["exchange"],
