@@ -35,7 +35,7 @@ for at = 1, #ARGV, 3 do
     redis.call('HSET', rows .. id, 'state', 'pending', 'attempts', '0', 'payload', payload, 'name', name)
     if overdue then redis.call('ZREM', done, id) end
     local length = #waiting
-    waiting[length + 1], waiting[length + 2] = 0, id
+    waiting[length + 1], waiting[length + 2] = '0', id
   end
   replies[#replies + 1] = answer or 'ENQUEUED'
 end
