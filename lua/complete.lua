@@ -8,9 +8,10 @@
 -- KEYS[6] events     emq:{q}:events             channel completed
 -- KEYS[7] marker     emq:{q}:marker             zset    set if someone waited for a slot
 -- KEYS[8] root       emq:{q}:<lanes>            lanes   slots and deduplication keys freed, or those passed on
--- ARGV[1..] per job, at most 250: id; fencing token; retention in ms; result, encoded, or empty for none
+-- ARGV[1..] per group of jobs that end alike: fencing token; retention in ms; result, encoded, or empty for none; how many;
+--           their ids. At most 250 jobs
 --
--- Answers one word per job, in order:
+-- Answers one word per job, in order, or only one if that is OK for all:
 -- OK         the job is done
 -- STALE      the token doesn't hold the job; nothing was written for it
 -- GONE       there is no such job; nothing was written for it
@@ -21,13 +22,18 @@
 
 local rows, active, pending, done, completed, events, marker, root = unpack(KEYS)
 
-local jobs = {}
-for i = 1, #ARGV, 4 do
-  jobs[#jobs + 1] = { id = ARGV[i], token = ARGV[i + 1], retention = ARGV[i + 2], result = ARGV[i + 3] }
+local groups = {}
+local at = 1
+while ARGV[at] do
+  local last = at + 3 + tonumber(ARGV[at + 3])
+  groups[#groups + 1] = {
+    token = ARGV[at], retention = ARGV[at + 1], result = ARGV[at + 2], ids = { unpack(ARGV, at + 4, last) },
+  }
+  at = last + 1
 end
 
 local queue = {
   rows = rows, active = active, pending = pending, done = done, completed = completed, events = events,
   marker = marker, root = root,
 }
-return complete(queue, jobs)
+return complete(queue, groups)

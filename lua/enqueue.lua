@@ -23,7 +23,7 @@
 -- CONFLICT   <id> <nonce> the id is already here with another payload; nothing was written for this one
 -- EMQKIND    error: an id isn't a job's; nothing was written for any
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique, lib/events, lib/known
+-- uses lib/clock, lib/guard, lib/more, lib/waiting, lib/lanes, lib/unique, lib/events, lib/known
 
 local rows, pending, schedule, done, keys, marker, root = unpack(KEYS)
 local nonce, memory = ARGV[1], ARGV[2]
@@ -90,6 +90,7 @@ local function row_of(job, state)
   local row = { 'state', state, 'attempts', '0', 'payload', job.payload, unpack(job.fields) }
   if nonce ~= '' then append(row, 'nonce', nonce) end
   if job.latest then append(row, 'latest', job.latest) end
+  if has_more(job) then append(row, 'more', '1') end
   return row
 end
 
@@ -127,7 +128,7 @@ local function meet_holder(job)
 
   -- What a job takes over from another: all but its id, its place in line, and how it holds its key.
   local function take_over(id)
-    local set, gone = { 'payload', job.payload }, { 'reaped' }
+    local set, gone = { 'payload', job.payload, 'more', '1' }, { 'reaped' }
     for _, field in ipairs({ 'name', 'headers', 'max_attempts', 'expires' }) do
       if job[field] then
         append(set, field, job[field])

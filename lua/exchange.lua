@@ -17,9 +17,9 @@
 -- ARGV[2] lease     ms
 -- ARGV[3] worker    as of claim
 -- ARGV[4] request   as of claim
--- ARGV[5..] per job to complete, as of complete
+-- ARGV[5..] the jobs to complete, as of complete
 --
--- Answers what claim answers, behind one list of what complete answers:
+-- Answers what claim answers, behind what complete answers:
 -- OK         the job is done
 -- STALE      the token doesn't hold the job; nothing was written for it
 -- GONE       there is no such job; nothing was written for it
@@ -31,9 +31,14 @@
 local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
-local jobs = {}
-for i = 5, #ARGV, 4 do
-  jobs[#jobs + 1] = { id = ARGV[i], token = ARGV[i + 1], retention = ARGV[i + 2], result = ARGV[i + 3] }
+local groups = {}
+local at = 5
+while ARGV[at] do
+  local last = at + 3 + tonumber(ARGV[at + 3])
+  groups[#groups + 1] = {
+    token = ARGV[at], retention = ARGV[at + 1], result = ARGV[at + 2], ids = { unpack(ARGV, at + 4, last) },
+  }
+  at = last + 1
 end
 
 local queue = {
@@ -42,8 +47,8 @@ local queue = {
 }
 -- Before anything is completed: what the claim would raise for later.
 check_sets(pending, active, schedule, root .. 'held')
-local words = complete(queue, jobs)
+local words = complete(queue, groups)
 -- What is done is done, and has to be told. What the claim raises for, the next one will raise for, too.
 local is_claimed, batch = pcall(claim, queue, n, lease, worker, request)
-if not is_claimed then batch = { request, 1, -1, 0, 0 } end
+if not is_claimed then batch = { request, 1, -1, 0, 0, {}, {}, {} } end
 return { words, unpack(batch) }

@@ -20,7 +20,7 @@
 -- GONE     there is none of this name; nothing was written for it
 -- EMQKIND  error: an id isn't a job's; nothing was written for any
 --
--- uses lib/clock, lib/guard, lib/waiting, lib/lanes, lib/unique
+-- uses lib/clock, lib/guard, lib/more, lib/waiting, lib/lanes, lib/unique
 
 local rows, pending, done, keys, marker, recurring, records, root = unpack(KEYS)
 local nonce = ARGV[1]
@@ -83,9 +83,10 @@ local function admit(job, turn, record)
   for _, field in ipairs(given) do
     if field ~= 'expires' and field ~= 'headers' then also(field, record[field]) end
   end
-  also('headers', headers_of(job, record.headers))
-  local wait = tonumber(record.expires)
+  local headers, wait = headers_of(job, record.headers), tonumber(record.expires)
+  also('headers', headers)
   also('expires', wait and string.format('%.0f', time + wait))
+  also('more', has_more({ did = key, headers = headers, max_attempts = record.max_attempts, expires = wait }) and '1')
   also('did', key)
   also('nonce', nonce)
 

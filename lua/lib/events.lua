@@ -4,3 +4,9 @@
 local function publish(channel, event, id, fields)
   redis.pcall('PUBLISH', channel, '{"event":"' .. event .. '","job":"' .. id .. '"' .. (fields or '') .. '}')
 end
+
+-- The same of many jobs, without further fields.
+local function publish_all(channel, event, ids)
+  local head = '{"event":"' .. event .. '","job":"'
+  for _, id in ipairs(ids) do redis.pcall('PUBLISH', channel, head .. id .. '"}') end
+end

@@ -7,6 +7,11 @@ local function line_of(root, lane)
   return root .. 'g:' .. lane .. ':pending'
 end
 
+-- Fields of a hash that most queues don't have, for which they needn't be asked one by one.
+local function values_of(key, names)
+  return redis.call('EXISTS', key) == 1 and redis.call('HMGET', key, unpack(names)) or {}
+end
+
 -- How many jobs wait in a line; none in one that is of another type, made by hand.
 local function length_of(line)
   local length = redis.pcall('ZCARD', line)
@@ -61,21 +66,36 @@ local function put_right(root, marker, lane)
   end
 end
 
--- Writes down how many jobs wait in a lane, and in all lanes together, which nobody could count; answers the first. It
--- goes by the line itself, so that what others have done to it is made good whenever a transition comes by.
-local function count_line(root, lane)
-  local waiting = length_of(line_of(root, lane))
-  local more = waiting - count(redis.pcall('ZSCORE', root .. 'lanes', lane))
-  if more == 0 then return waiting end
-  if waiting > 0 then
-    redis.pcall('ZADD', root .. 'lanes', waiting, lane)
-  else
-    redis.pcall('ZREM', root .. 'lanes', lane)
+-- Writes down how many jobs wait in each of these lanes, and in all lanes together, which nobody could count. It goes by the
+-- lines themselves, so that what others have done to them is made good whenever a transition comes by; a line that
+-- `is_used_up` has none.
+local function count_lines(root, lines)
+  local names, waiting, empty, more = {}, {}, {}, 0
+  for i, line in ipairs(lines) do names[i] = line.name end
+  local known = redis.pcall('ZMSCORE', root .. 'lanes', unpack(names))
+  for i, line in ipairs(lines) do
+    line.waiting = line.is_used_up and 0 or length_of(line.place)
+    local before = count(known[i])
+    more = more + line.waiting - before
+    if line.waiting == 0 then
+      empty[#empty + 1] = line.name
+    elseif line.waiting ~= before then
+      waiting[#waiting + 1] = line.waiting
+      waiting[#waiting + 1] = line.name
+    end
   end
-  if redis.pcall('HINCRBY', root .. 'meta', 'in_lanes', more) == 0 then
+  if #waiting > 0 then redis.pcall('ZADD', root .. 'lanes', unpack(waiting)) end
+  if #empty > 0 then redis.pcall('ZREM', root .. 'lanes', unpack(empty)) end
+  if more ~= 0 and redis.pcall('HINCRBY', root .. 'meta', 'in_lanes', more) == 0 then
     redis.pcall('HDEL', root .. 'meta', 'in_lanes')
   end
-  return waiting
+end
+
+-- The same for one lane; answers how many jobs wait in it.
+local function count_line(root, lane)
+  local line = { name = lane, place = line_of(root, lane) }
+  count_lines(root, { line })
+  return line.waiting
 end
 
 -- The score of a job where it waits: the lower priority runs first, then the older id.
@@ -132,6 +152,46 @@ local function free_slot(root, marker, id, lane)
       if left + 1 == limit_of(redis.pcall('HGET', root .. 'glimit', lane)) then offer(root, marker, lane) end
     end
   end
+end
+
+-- Takes slots: `slots` has ids, each with its lane behind it, `running` how many of each lane.
+local function take_slots(root, slots, running)
+  local names, sums = {}, {}
+  for lane in pairs(running) do names[#names + 1] = lane end
+  local before = redis.pcall('HMGET', root .. 'gactive', unpack(names))
+  for i, lane in ipairs(names) do
+    sums[#sums + 1] = lane
+    sums[#sums + 1] = string.format('%.0f', count(before[i]) + running[lane])
+  end
+  redis.pcall('HSET', root .. 'slots', unpack(slots))
+  redis.pcall('HSET', root .. 'gactive', unpack(sums))
+end
+
+-- What `free_slot` does, for many jobs of which `lanes` says in whose slot each of them is.
+local function free_slots(root, marker, ids, lanes)
+  local names, freed = {}, {}
+  for _, lane in ipairs(lanes) do
+    if not freed[lane] then names[#names + 1] = lane end
+    freed[lane] = (freed[lane] or 0) + 1
+  end
+  local running = redis.pcall('HMGET', root .. 'gactive', unpack(names))
+  local limits = redis.pcall('HMGET', root .. 'glimit', unpack(names))
+  local less, none, open = {}, {}, {}
+  for i, lane in ipairs(names) do
+    local before = count(running[i])
+    local left, limit = before - freed[lane], limit_of(limits[i])
+    if left > 0 then
+      less[#less + 1] = lane
+      less[#less + 1] = string.format('%.0f', left)
+    else
+      none[#none + 1] = lane
+    end
+    if before >= limit and left < limit then open[#open + 1] = lane end
+  end
+  redis.pcall('HDEL', root .. 'slots', unpack(ids))
+  if #less > 0 then redis.pcall('HSET', root .. 'gactive', unpack(less)) end
+  if #none > 0 then redis.pcall('HDEL', root .. 'gactive', unpack(none)) end
+  for _, lane in ipairs(open) do offer(root, marker, lane) end
 end
 
 -- Wakes a worker if fewer jobs are active now, and that is what others waited for.

@@ -26,27 +26,23 @@ end
 local function window(root, n, time)
   local names = redis.call('LRANGE', root .. 'ring', 0, n - 1)
   if #names == 0 then return {} end
-  local paused = redis.call('SMISMEMBER', root .. 'paused', unpack(names))
-  local limits = redis.call('HMGET', root .. 'glimit', unpack(names))
-  local running = redis.call('HMGET', root .. 'gactive', unpack(names))
-  local weights = redis.call('HMGET', root .. 'gweight', unpack(names))
-  local rates = redis.call('HMGET', root .. 'grate', unpack(names))
+  local paused = redis.call('EXISTS', root .. 'paused') == 1 and redis.call('SMISMEMBER', root .. 'paused', unpack(names)) or {}
+  local limits, running = values_of(root .. 'glimit', names), values_of(root .. 'gactive', names)
+  local weights, rates = values_of(root .. 'gweight', names), values_of(root .. 'grate', names)
   local lanes, seen = {}, {}
   for i, name in ipairs(names) do
     local room, rate = allowed(rates[i], time)
     room = math.min(room, limit_of(limits[i]) - count(running[i]))
     -- Nothing of ours puts a lane into the ring twice, or one that is paused.
     if paused[i] == 1 or seen[name] then room = 0 end
-    seen[name] = true
     local weight = math.max(1, count(weights[i]))
-    lanes[i] = { name = name, place = line_of(root, name), from = 0, got = 0, weight = weight, room = room, rate = rate }
+    lanes[i] = {
+      name = name, place = line_of(root, name), from = 0, got = 0, weight = weight, room = room, rate = rate,
+      is_there_twice = seen[name],
+    }
+    seen[name] = true
   end
   return lanes
-end
-
--- Whether all that waits in a line has been looked at.
-local function is_used_up(line)
-  return line.size and line.from >= line.size
 end
 
 -- Takes up to n jobs in turn. `take(line, want)` takes as many from one line and answers how many it got: fewer if the
@@ -59,11 +55,11 @@ local function in_turn(lanes, length, flat, n, state, take)
   if lanes[1] and lanes[1].name == whose then turns.credit = tonumber(credit) end
   while n > 0 do
     local lane = lanes[turns.head]
-    if turns.ahead == 0 and not is_used_up(flat) then
+    if turns.ahead == 0 and not flat.is_used_up then
       local want = length == 0 and n or 1
       local got = take(flat, want)
       n = n - got
-      if got < want and not is_used_up(flat) then break end
+      if got < want and not flat.is_used_up then break end
       turns.ahead = length
     elseif not lane or turns.head > fetched and not sees_all then
       break
@@ -72,7 +68,7 @@ local function in_turn(lanes, length, flat, n, state, take)
       local want = math.max(0, math.min(turn, lane.room, n))
       local got = want > 0 and take(lane, want) or 0
       n, lane.room = n - got, lane.room - got
-      local goes_on = lane.room > 0 and not is_used_up(lane)
+      local goes_on = lane.room > 0 and not lane.is_used_up
       turns.credit = goes_on and got < turn and turn - got or nil
       if turns.credit then break end
       turns.head, turns.ahead = turns.head + 1, math.max(0, turns.ahead - 1)
@@ -91,9 +87,10 @@ end
 local function turn_ring(root, lanes, fetched, turns, time)
   local served = math.min(turns.head - 1, fetched)
   if served > 0 then redis.call('LPOP', root .. 'ring', served) end
+  local changed = {}
   for i = 1, math.min(turns.head, fetched) do
     local lane = lanes[i]
-    count_line(root, lane.name)
+    if not lane.is_there_twice then changed[#changed + 1] = lane end
     if lane.rate then
       local text, next_start = spend(lane.rate, lane.got)
       if lane.got > 0 then redis.call('HSET', root .. 'grate', lane.name, text) end
@@ -102,6 +99,7 @@ local function turn_ring(root, lanes, fetched, turns, time)
       end
     end
   end
+  count_lines(root, changed)
   local back = {}
   for i = math.max(turns.head, fetched + 1), #lanes do back[#back + 1] = lanes[i].name end
   if #back > 0 then redis.call('RPUSH', root .. 'ring', unpack(back)) end

@@ -16,11 +16,9 @@ pub(super) static SCRIPT: Script<11, 4> = script!("claim",
     uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "turns", "claim"
 );
 
-/// How many fields of a job a claim answers with.
-const FIELDS: usize = 9;
-
-/// How many of a job that has nothing more to tell.
-const PLAIN_FIELDS: usize = 4;
+/// How many values a claim answers of each job, and of one that has more to tell.
+const VALUES: usize = 4;
+const VALUES_OF_MORE: usize = 5;
 
 /// The right to settle a job: its id and the fencing token of one claim.
 ///
@@ -187,13 +185,26 @@ pub(super) fn read_batch(reply: &mut Reply, claim: &ClaimCall<'_>, leased_until:
     let next_event = reply.wait()?;
     let mut dropped = reply.count()?;
     let expired = reply.count()?;
-    let mut jobs = Vec::with_capacity(reply.len());
-    while reply.len() > 0 {
-        match read_job(&mut reply.list_part()?, claim.lease, leased_until)? {
-            Some(job) => jobs.push(job),
-            None => dropped += 1,
+    let mut told = reply.list_part()?;
+    let mut jobs = Vec::with_capacity(told.len() / VALUES);
+    while told.len() > 0 {
+        jobs.push(read_job(&mut told, claim.lease, leased_until)?);
+    }
+    let mut lanes = reply.list_part()?;
+    while lanes.len() > 0 {
+        let job = told_of(&mut lanes, &mut jobs)?;
+        let lane = lanes.lenient_text()?;
+        if let Some(job) = job {
+            job.group = lane;
         }
     }
+    let mut further = reply.list_part()?;
+    while further.len() > 0 {
+        read_more(&mut further.list_part()?, &mut jobs)?;
+    }
+    let all = jobs.len();
+    let jobs: Vec<_> = jobs.into_iter().flatten().collect();
+    dropped += (all - jobs.len()) as u64;
     Ok(Batch { jobs, more, next_event, dropped, expired })
 }
 
@@ -232,14 +243,11 @@ impl Store {
 /// has put there. Neither can be named: they go the way of a job whose worker is gone, and the others of the batch are
 /// not to suffer for them.
 fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<Option<Claimed>, CallError> {
-    let is_plain = reply.len() == PLAIN_FIELDS;
-    if reply.len() != FIELDS && !is_plain {
-        return Err(unlike(reply.call(), &format!("a job with {} fields instead of {FIELDS}", reply.len())));
-    }
-    let (Some(id), Some(token)) = (reply.lenient_id()?, reply.lenient_number()?) else { return Ok(None) };
+    let (id, token) = (reply.lenient_id()?, reply.lenient_number()?);
     let payload = reply.bytes()?;
-    let name = reply.optional_bytes()?.map(|name| String::from_utf8_lossy(&name).into_owned());
-    let mut job = Claimed {
+    let name = reply.lenient_text()?;
+    let (Some(id), Some(token)) = (id, token) else { return Ok(None) };
+    Ok(Some(Claimed {
         lease: Lease { id, token },
         name,
         payload,
@@ -250,16 +258,27 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
         group: None,
         term,
         leased_until,
-    };
-    if !is_plain {
-        job.failures = reply.lenient_number()?.unwrap_or(0);
-        job.stalled = reply.lenient_number()?.unwrap_or(0);
-        job.max_attempts = reply.lenient_number()?;
-        let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok());
-        job.headers = headers.unwrap_or_default();
-        job.group = reply.optional_bytes()?.map(|group| String::from_utf8_lossy(&group).into_owned());
+    }))
+}
+
+/// The job of which there is more to read.
+fn told_of<'a>(reply: &mut Reply, jobs: &'a mut [Option<Claimed>]) -> Result<Option<&'a mut Claimed>, CallError> {
+    let at = reply.count()?;
+    let job = usize::try_from(at).ok().and_then(|at| jobs.get_mut(at));
+    Ok(job.ok_or_else(|| unlike(reply.call(), &format!("more of a job {at} that isn't there")))?.as_mut())
+}
+
+fn read_more(reply: &mut Reply, jobs: &mut [Option<Claimed>]) -> Result<(), CallError> {
+    if reply.len() != VALUES_OF_MORE {
+        return Err(unlike(reply.call(), &format!("{} values instead of {VALUES_OF_MORE}", reply.len())));
     }
-    Ok(Some(job))
+    let Some(job) = told_of(reply, jobs)? else { return Ok(()) };
+    job.failures = reply.lenient_number()?.unwrap_or(0);
+    job.stalled = reply.lenient_number()?.unwrap_or(0);
+    job.max_attempts = reply.lenient_number()?;
+    let headers = reply.optional_bytes()?.and_then(|headers| serde_json::from_slice(&headers).ok());
+    job.headers = headers.unwrap_or_default();
+    Ok(())
 }
 
 #[cfg(test)]
@@ -269,22 +288,24 @@ mod tests {
     const CLAIM: ClaimCall<'static> =
         ClaimCall { worker: "w", request: "7", max: 1_001, lease: Duration::from_millis(1_500) };
 
-    fn job(fields: [&str; FIELDS]) -> Value {
+    fn list(fields: impl IntoIterator<Item = &'static str>) -> Value {
         let field = |field: &str| if field == "_" { Value::Null } else { field.into() };
-        Value::Array(fields.map(field).into())
+        Value::Array(fields.into_iter().map(field).collect())
     }
 
-    fn answer(request: &str, more: i64, jobs: impl IntoIterator<Item = Value>) -> Result<Batch, CallError> {
+    /// `jobs`, `lanes` and `further` are words, separated by blanks.
+    fn answer(
+        request: &str,
+        more: i64,
+        jobs: &'static str,
+        lanes: &'static str,
+        further: &[&'static str],
+    ) -> Result<Batch, CallError> {
+        let further = further.iter().map(|values| list(values.split(' '))).collect();
+        let lists = [list(jobs.split_whitespace()), list(lanes.split_whitespace()), Value::Array(further)];
         let head = [request.into(), more.into(), 250.into(), 2.into(), 3.into()];
-        let parts = head.into_iter().chain(jobs).collect();
+        let parts = head.into_iter().chain(lists).collect();
         read_batch(&mut Reply::list("claim", Value::Array(parts)).unwrap(), &CLAIM, Instant::now())
-    }
-
-    #[test]
-    fn a_job_that_has_nothing_more_to_tell_is_answered_in_short() {
-        let plain = Value::Array(["JOB0JZGkP9AMvv", "1", "{}", "work"].map(Value::from).into());
-        let jobs = answer("7", 0, [plain]).unwrap().jobs;
-        assert_eq!((jobs[0].name.as_deref(), jobs[0].failures, &jobs[0].group), (Some("work"), 0, &None));
     }
 
     #[test]
@@ -298,12 +319,11 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_field_by_field() {
-        let full = job(["JOB0JZGkP9AMvv", "3", "{}", "send", "1", "2", "5", r#"{"tenant":"north"}"#, "g"]);
-        let bare = job(["JOB0JZGkP9AMvw", "1", "", "_", "_", "_", "_", "_", "_"]);
-        let batch = answer("7", 1, [full, bare]).unwrap();
+    fn an_answer_is_read_value_by_value() {
+        let jobs = "JOB0JZGkP9AMvv 3 {} send JOB0JZGkP9AMvw 1 [] _ JOB0JZGkP9AMvx 1 7 _";
+        let batch = answer("7", 1, jobs, "0 g 2 h", &[r#"0 1 2 5 {"tenant":"north"}"#, "1 _ _ _ _"]).unwrap();
         assert_eq!((batch.more, batch.next_event), (true, Some(Duration::from_millis(250))));
-        assert_eq!((batch.dropped, batch.expired, batch.jobs.len()), (2, 3, 2));
+        assert_eq!((batch.dropped, batch.expired, batch.jobs.len()), (2, 3, 3));
         let (full, bare) = (&batch.jobs[0], &batch.jobs[1]);
         assert_eq!(full.lease, Lease::new("JOB0JZGkP9AMvv".parse().unwrap(), 3));
         assert_eq!(
@@ -312,24 +332,32 @@ mod tests {
         );
         assert_eq!((full.failures, full.stalled, full.max_attempts), (1, 2, Some(5)));
         assert_eq!((full.headers["tenant"].as_str(), full.term), ("north", CLAIM.lease));
-        assert_eq!((bare.name.as_deref(), bare.payload.len(), bare.group.as_deref()), (None, 0, None));
+        assert_eq!((bare.name.as_deref(), &bare.payload[..], bare.group.as_deref()), (None, &b"[]"[..], None));
         assert_eq!((bare.failures, bare.stalled, bare.max_attempts, bare.headers.len()), (0, 0, None, 0));
-        assert!(!answer("7", 0, []).unwrap().more);
+        assert_eq!(batch.jobs[2].group.as_deref(), Some("h"));
+        assert!(!answer("7", 0, "", "", &[]).unwrap().more);
     }
 
     #[test]
     fn what_cant_be_named_is_dropped_and_the_others_are_not() {
-        let good = job(["JOB0JZGkP9AMvv", "3", "{}", "_", "_", "_", "_", "_", "_"]);
-        let bad_id = job(["JOBzzzzzzzzzzz", "3", "{}", "_", "_", "_", "_", "_", "_"]);
-        let bad_token = job(["JOB0JZGkP9AMvv", "x", "{}", "_", "_", "_", "_", "_", "_"]);
-        let batch = answer("7", 0, [bad_id, good, bad_token]).unwrap();
+        let jobs = "JOBzzzzzzzzzzz 3 {} _ JOB0JZGkP9AMvv 3 {} _ JOB0JZGkP9AMvw x {} _";
+        let batch = answer("7", 0, jobs, "0 g 1 h", &["0 9 _ _ _", "1 8 _ _ _"]).unwrap();
         assert_eq!((batch.jobs.len(), batch.dropped), (1, 4));
+        assert_eq!((batch.jobs[0].failures, batch.jobs[0].group.as_deref()), (8, Some("h")));
     }
 
     #[test]
-    fn the_answer_to_another_request_is_none() {
-        assert!(matches!(answer("8", 0, []), Err(CallError::UnexpectedReply { call: "claim", .. })));
-        let short = Value::Array(vec!["JOB0JZGkP9AMvv".into()]);
-        assert!(matches!(answer("7", 0, [short]), Err(CallError::UnexpectedReply { .. })));
+    fn an_answer_that_is_no_claims_is_refused() {
+        let other =
+            |request, jobs, lanes, further: &[&'static str]| answer(request, 0, jobs, lanes, further).unwrap_err();
+        for error in [
+            other("8", "", "", &[]),
+            other("7", "JOB0JZGkP9AMvv", "", &[]),
+            other("7", "JOB0JZGkP9AMvv 1 {} _", "1 g", &[]),
+            other("7", "JOB0JZGkP9AMvv 1 {} _", "", &["1 _ _ _ _"]),
+            other("7", "JOB0JZGkP9AMvv 1 {} _", "", &["0 _ _ _"]),
+        ] {
+            assert!(matches!(error, CallError::UnexpectedReply { call: "claim", .. }), "{error}");
+        }
     }
 }

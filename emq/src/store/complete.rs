@@ -29,6 +29,13 @@ pub(crate) struct Done {
     pub(crate) result: Option<Bytes>,
 }
 
+impl Done {
+    /// Whether all but the id is the same.
+    fn ends_like(&self, other: &Self) -> bool {
+        self.lease.token() == other.lease.token() && self.retention == other.retention && self.result == other.result
+    }
+}
+
 impl Store {
     pub(crate) async fn complete(&self, job: Done) -> Result<Settled, CallError> {
         let settled = self.complete_many(&[job]).await?;
@@ -52,28 +59,74 @@ impl Store {
             [],
             arguments(jobs),
         );
-        let mut reply = Reply::list("complete", self.connection.call(call).await?.value)?;
-        read(&mut reply, jobs.len())
+        read("complete", self.connection.call(call).await?.value, jobs.len())
     }
 }
 
+/// The jobs in groups of those that stand together and end alike.
 pub(super) fn arguments(jobs: &[Done]) -> Vec<Value> {
-    let mut args = Vec::with_capacity(jobs.len() * 4);
-    for Done { lease, retention, result } in jobs {
-        args.push(lease.id().as_str().to_owned().into());
+    let mut args = Vec::with_capacity(jobs.len() + 4);
+    for group in jobs.chunk_by(Done::ends_like) {
+        let Some(Done { lease, retention, result }) = group.first() else { continue };
         args.push(number(lease.token()));
         args.push(millis((*retention).max(LEAST_RETENTION)));
         args.push(result.clone().unwrap_or_default().into());
+        args.push(number(group.len() as u64));
+        args.extend(group.iter().map(|job| Value::from(job.lease.id().as_str().to_owned())));
     }
     args
 }
 
-/// One word per job.
-pub(super) fn read(reply: &mut Reply, jobs: usize) -> Result<Vec<Settled>, CallError> {
-    let call = reply.call();
+/// One word per job, or one for all.
+pub(super) fn read(call: &'static str, reply: Value, jobs: usize) -> Result<Vec<Settled>, CallError> {
+    if reply.as_str().is_some_and(|word| word == "OK") {
+        return Ok(vec![Settled::Accepted; jobs]);
+    }
+    let mut reply = Reply::list(call, reply)?;
     if reply.len() != jobs {
         let detail = format!("{} answers for {jobs} jobs", reply.len());
         return Err(CallError::UnexpectedReply { call, detail });
     }
     (0..jobs).map(|_| Settled::read(call, &reply.text()?.into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(id: &str, token: u64, retention: u64, result: &'static str) -> Done {
+        let lease = Lease::new(id.parse().unwrap(), token);
+        let result = (!result.is_empty()).then(|| Bytes::from_static(result.as_bytes()));
+        Done { lease, retention: Duration::from_secs(retention), result }
+    }
+
+    #[test]
+    fn jobs_that_end_alike_go_in_one_group() {
+        let (a, b, c) = ("JOB0JZGkP9AMva", "JOB0JZGkP9AMvb", "JOB0JZGkP9AMvc");
+        let told = |jobs: &[Done]| -> Vec<String> {
+            arguments(jobs).iter().map(|argument| argument.as_string().unwrap()).collect()
+        };
+        assert!(told(&[]).is_empty());
+        assert_eq!(told(&[done(a, 1, 60, ""), done(b, 1, 60, "")]), ["1", "60000", "", "2", a, b]);
+        assert_eq!(
+            told(&[done(a, 1, 60, ""), done(b, 2, 60, ""), done(c, 2, 90, "")]),
+            ["1", "60000", "", "1", a, "2", "60000", "", "1", b, "2", "90000", "", "1", c]
+        );
+        assert_eq!(
+            told(&[done(a, 1, 60, "7"), done(b, 1, 60, "7"), done(c, 1, 60, "")]),
+            ["1", "60000", "7", "2", a, b, "1", "60000", "", "1", c]
+        );
+        assert_eq!(told(&[done(a, 1, 0, "")])[1], "60000", "what is finished is remembered for a while");
+    }
+
+    #[test]
+    fn one_word_stands_for_all_if_it_is_that_all_are_done() {
+        let all = |reply: Value, jobs| read("complete", reply, jobs);
+        assert_eq!(all("OK".into(), 2).unwrap(), [Settled::Accepted; 2]);
+        let mixed = Value::Array(vec!["OK".into(), "STALE".into()]);
+        assert_eq!(all(mixed.clone(), 2).unwrap(), [Settled::Accepted, Settled::Stale]);
+        for (wrong, jobs) in [(mixed, 3), ("STALE".into(), 1), (Value::Null, 1), (Value::Array(vec!["so".into()]), 1)] {
+            assert!(matches!(all(wrong, jobs), Err(CallError::UnexpectedReply { call: "complete", .. })));
+        }
+    }
 }

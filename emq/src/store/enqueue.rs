@@ -12,7 +12,7 @@ use super::{
 use crate::job::{JobId, LaneName, Unique};
 
 pub(super) static SCRIPT: Script<7, 2> =
-    script!("enqueue", uses "clock", "guard", "waiting", "lanes", "unique", "events", "known");
+    script!("enqueue", uses "clock", "guard", "more", "waiting", "lanes", "unique", "events", "known");
 
 /// The short form of it for plain jobs, which costs the server half as much.
 pub(super) static ADMIT: Script<4, 0> = script!("admit", uses "clock", "waiting", "known");

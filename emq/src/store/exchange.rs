@@ -40,7 +40,7 @@ impl Store {
         );
         let leased_until = leased_until(claim);
         let mut reply = Reply::list("exchange", self.connection.call(call).await?.value)?;
-        let settled = read(&mut reply.list_part()?, jobs.len())?;
+        let settled = read("exchange", reply.part()?, jobs.len())?;
         Ok((settled, read_batch(&mut reply, claim, leased_until)?))
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::job::JobId;
 
-pub(super) static SCRIPT: Script<8, 1> = script!("fire", uses "clock", "guard", "waiting", "lanes", "unique");
+pub(super) static SCRIPT: Script<8, 1> = script!("fire", uses "clock", "guard", "more", "waiting", "lanes", "unique");
 
 /// What is to become of one recurring job.
 #[derive(Clone, Debug, PartialEq, Eq)]

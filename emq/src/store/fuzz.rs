@@ -29,7 +29,7 @@ pub fn reply(data: &[u8]) {
     let claim = ClaimCall { worker: "w", request: "1", max: 1, lease: Duration::from_secs(30) };
     let read = |mut reply| read_batch(&mut reply, &claim, Instant::now());
     let batch: Option<Batch> = known(Reply::list("claim", value.clone()).and_then(read));
-    batch.inspect(|batch| assert!(batch.jobs.len() + 5 <= parts));
+    batch.inspect(|batch| assert!(batch.jobs.len() * 4 <= LONGEST));
     let id: JobId = "JOB0JZGkP9AMvv".parse().expect("an id");
     known(Stored::read(id, value.clone()));
     if let Some(listed) = known(Listed::read(value.clone())) {

@@ -31,17 +31,17 @@ impl Reply {
         self.parts.len()
     }
 
-    fn next(&mut self) -> Result<Value, CallError> {
+    pub(super) fn part(&mut self) -> Result<Value, CallError> {
         self.parts.next().ok_or_else(|| unlike(self.call, "the reply is too short"))
     }
 
     pub(super) fn list_part(&mut self) -> Result<Self, CallError> {
-        let part = self.next()?;
+        let part = self.part()?;
         Self::list(self.call, part)
     }
 
     pub(super) fn integer(&mut self) -> Result<i64, CallError> {
-        let part = self.next()?;
+        let part = self.part()?;
         integer(&part).ok_or_else(|| unexpected(self.call, &part))
     }
 
@@ -57,7 +57,7 @@ impl Reply {
     }
 
     pub(super) fn text(&mut self) -> Result<String, CallError> {
-        let part = self.next()?;
+        let part = self.part()?;
         part.as_string().ok_or_else(|| unexpected(self.call, &part))
     }
 
@@ -66,7 +66,7 @@ impl Reply {
     }
 
     pub(super) fn optional_bytes(&mut self) -> Result<Option<Bytes>, CallError> {
-        match self.next()? {
+        match self.part()? {
             Value::Null => Ok(None),
             Value::Bytes(bytes) => Ok(Some(bytes)),
             Value::String(text) => Ok(Some(text.into_inner())),
@@ -76,7 +76,7 @@ impl Reply {
 
     /// A field that somebody may have tampered with: `None` unless it is a number.
     pub(super) fn lenient_number<T: std::str::FromStr>(&mut self) -> Result<Option<T>, CallError> {
-        let part = self.next()?;
+        let part = self.part()?;
         Ok(part.as_str().and_then(|text| text.parse().ok()))
     }
 
@@ -93,7 +93,7 @@ impl Reply {
 
     /// An id that somebody may have put there: `None` unless it is a job's, for another can't be named.
     pub(super) fn lenient_id(&mut self) -> Result<Option<JobId>, CallError> {
-        let part = self.next()?;
+        let part = self.part()?;
         Ok(part.as_str().and_then(|text| text.parse().ok()))
     }
 

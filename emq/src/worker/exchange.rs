@@ -36,7 +36,7 @@ use crate::{
 const MAX_RESULTS: usize = 1024 * 1024;
 
 /// How many calls may be under way at once: one that the server works at, and one that it finds when it is done.
-pub(super) const CALLS: usize = 2;
+pub(super) const CALLS: usize = 4;
 
 /// What the exchange is asked for.
 enum Request {
@@ -155,7 +155,7 @@ impl Exchange {
     ) -> (Self, Asking) {
         let (sender, requests) = mpsc::unbounded_channel();
         // A quarter of what can be in hand: the smaller the calls, the more of them the server has to take.
-        let large = (slots.limit() / 4).clamp(1, MAX_COMPLETIONS);
+        let large = (slots.limit() / 8).clamp(1, MAX_COMPLETIONS);
         let exchange = Self {
             line,
             slots,

@@ -262,6 +262,7 @@ impl Wanted<'_> {
         field("name", Some(NAME.to_owned()));
         field("max_attempts", job.max_attempts.map(|max| max.to_string()));
         field("headers", headers(job));
+        field("more", job.has_more.then(|| "1".to_owned()));
         field("priority", (job.priority != 0 || job.priority_is_written).then(|| job.priority.to_string()));
         field("did", job.key.map(|key| format!("{key:?}")));
         field("failures", (job.failures > 0).then(|| job.failures.to_string()));

@@ -96,6 +96,8 @@ pub(crate) struct Job {
     pub(crate) priority_is_written: bool,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) header: bool,
+    /// It was enqueued with more than its payload, a lane and a priority.
+    pub(crate) has_more: bool,
     pub(crate) lane: Option<Lane>,
     /// From then on it isn't run any more, if it never was.
     pub(crate) expires: Option<Moment>,

@@ -23,6 +23,7 @@ async fn a_waiting_job_is_gone_at_once_and_its_id_is_remembered() {
             "- job:J1 hash attempts = 0",
             "- job:J1 hash did = k",
             "- job:J1 hash group = north",
+            "- job:J1 hash more = 1",
             "- job:J1 hash name = work",
             "- job:J1 hash payload = {\"n\":0}",
             "- job:J1 hash state = pending",

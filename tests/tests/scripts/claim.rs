@@ -103,6 +103,19 @@ async fn a_claim_forgets_how_the_job_was_reaped_or_settled_before() {
     assert_eq!(scene.field(lease.id(), "reaped").await, None);
 }
 
+/// A list is searched from its head for each job that comes or goes.
+#[tokio::test]
+async fn many_jobs_in_hand_arent_kept_as_a_list() {
+    let mut scene = scene("claim").await;
+    for _ in 0..16 {
+        scene.enqueue().await;
+    }
+    let batch = scene.claimer().claim(16).await.unwrap();
+    assert_eq!(batch.jobs.len(), 16);
+    assert_eq!(scene.command("OBJECT ENCODING @active").await.text(), "skiplist");
+    assert_eq!(scene.command("ZCARD @active").await.int(), 16, "and there is nothing among them");
+}
+
 #[tokio::test]
 async fn a_number_of_none_or_too_many_is_taken_for_the_nearest_that_can_be() {
     let mut scene = scene("claim").await;

@@ -46,6 +46,7 @@ async fn writes_what_is_said_about_a_job_and_nothing_else() {
             "+ job:J1 hash did = h.c0c633ea507118a55f3193db0e83afbdd3faa662",
             "+ job:J1 hash headers = {\"tenant\":\"north\"}",
             "+ job:J1 hash max_attempts = 2",
+            "+ job:J1 hash more = 1",
             "+ job:J1 hash name = work",
             "+ job:J1 hash payload = {\"n\":7}",
             "+ job:J1 hash priority = -3",

@@ -54,6 +54,7 @@ async fn a_slot_gets_its_job_and_the_recurring_job_goes_on() {
             format!("+ job:{id} hash attempts = 0"),
             format!("+ job:{id} hash did = report.5000"),
             format!(r#"+ job:{id} hash headers = {{"emq-slot":"5000"}}"#),
+            format!("+ job:{id} hash more = 1"),
             format!("+ job:{id} hash name = work"),
             format!(r#"+ job:{id} hash payload = {{"n":7}}"#),
             format!("+ job:{id} hash state = pending"),

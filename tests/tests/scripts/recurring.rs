@@ -206,6 +206,7 @@ async fn running_now_enqueues_a_job_beside_the_slots() {
             "+ job:J1 hash attempts = 0",
             r#"+ job:J1 hash headers = {"tenant":"north"}"#,
             "+ job:J1 hash max_attempts = 2",
+            "+ job:J1 hash more = 1",
             "+ job:J1 hash name = work",
             r#"+ job:J1 hash payload = {"n":9}"#,
             "+ job:J1 hash priority = 4",

@@ -19,6 +19,7 @@ async fn a_waiting_job_goes_without_a_trace() {
             "- de:k string = J1",
             "- job:J1 hash attempts = 0",
             "- job:J1 hash did = k",
+            "- job:J1 hash more = 1",
             "- job:J1 hash name = work",
             "- job:J1 hash payload = {\"n\":0}",
             "- job:J1 hash state = pending",

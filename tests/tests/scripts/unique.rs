@@ -337,6 +337,7 @@ async fn what_comes_while_the_holder_runs_is_parked_and_runs_once_after_it() {
             "+ job:J2 hash attempts = 0",
             "+ job:J2 hash behind = J1",
             "+ job:J2 hash did = k",
+            "+ job:J2 hash more = 1",
             "+ job:J2 hash name = work",
             "+ job:J2 hash payload = {\"n\":2}",
             "+ job:J2 hash state = parked",

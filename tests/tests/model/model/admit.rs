@@ -45,6 +45,7 @@ impl Model {
             priority_is_written: false,
             max_attempts: spec.max_attempts,
             header: spec.header,
+            has_more: spec.key.is_some() || spec.max_attempts.is_some() || spec.header || spec.expires.is_some(),
             lane: spec.lane,
             expires: spec.expires.map(|wait| self.after(wait)),
             attempts: 0,

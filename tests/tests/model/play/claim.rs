@@ -75,13 +75,20 @@ impl Stage<'_> {
             return Ok((Answer::None, None));
         }
         let Reply::Array(items) = reply else { return Err(failed(reply)) };
-        let [settled, _request, more, next_event, dropped, expired, jobs @ ..] = &items[..] else {
+        let [settled, _request, more, next_event, dropped, expired, jobs, lanes, further] = &items[..] else {
             return Err(format!("a short answer: {items:?}"));
         };
         none_dropped(dropped.int().unsigned_abs())?;
-        let settled = settled.items().iter().map(|word| settled_as(word.text())).collect::<Result<_, _>>()?;
-        let jobs: Result<_, _> = jobs.iter().map(|job| self.handed(job.items())).collect();
-        let claimed = Answer::Claimed { jobs: jobs?, more: more.int() == 1, expired: expired.int() as usize };
+        let settled = all_settled(settled, done.len())?;
+        let jobs = jobs.items().chunks(4).map(|job| self.handed(job));
+        let mut jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        for lane in lanes.items().chunks(2) {
+            jobs[lane[0].int() as usize].lane = Some(lane[1].text().to_owned());
+        }
+        for more in further.items() {
+            hear_more(&mut jobs, more.items())?;
+        }
+        let claimed = Answer::Claimed { jobs, more: more.int() == 1, expired: expired.int() as usize };
         let wait = u64::try_from(next_event.int()).ok().map(Duration::from_millis);
         Ok((Answer::Exchanged(settled, Box::new(claimed)), Some(wait)))
     }
@@ -89,42 +96,67 @@ impl Stage<'_> {
     pub(super) async fn complete_many(&mut self, done: &[Done]) -> Result<Answer, String> {
         let args = self.told(done);
         let reply = self.call(&Script::read("complete"), "", args).await;
-        let Reply::Array(words) = reply else { return Err(failed(reply)) };
-        let settled: Result<_, _> = words.iter().map(|word| settled_as(word.text())).collect();
-        Ok(Answer::Completed(settled?))
+        if reply.is_error() {
+            return Err(failed(reply));
+        }
+        Ok(Answer::Completed(all_settled(&reply, done.len())?))
     }
 
-    /// What the scripts are told of jobs that are done.
+    /// What the scripts are told of jobs that are done: each in a group of its own, unless it ends like the one before.
     fn told(&self, done: &[Done]) -> Vec<String> {
-        let one = |Done { right, retention, result }: &Done| {
+        let ends_like = |one: &Done, other: &Done| {
+            (one.right.token, one.retention, one.result) == (other.right.token, other.retention, other.result)
+        };
+        let group = |group: &[Done]| {
+            let Done { right, retention, result } = &group[0];
             let retention = retention.max(&LEAST_RETENTION).to_string();
             let result = result.map(|result| result.to_string()).unwrap_or_default();
-            [self.id(right.slot).to_string(), right.token.to_string(), retention, result]
+            let mut told = vec![right.token.to_string(), retention, result, group.len().to_string()];
+            told.extend(group.iter().map(|done| self.id(done.right.slot).to_string()));
+            told
         };
-        done.iter().flat_map(one).collect()
+        done.chunk_by(ends_like).flat_map(group).collect()
     }
 
-    /// A job as the script hands it out: what comes behind the name is left out if it is nothing.
+    /// A job as the script hands it out, without what it tells of few.
     fn handed(&self, parts: &[Reply]) -> Result<Handed, String> {
-        let text = |at: usize| match parts.get(at) {
-            None | Some(Reply::Nil) => None,
-            Some(part) => Some(part.text().to_owned()),
-        };
-        let number = |at: usize| text(at).map_or(Ok(0), |text| text.parse::<u32>()).map_err(failed);
-        let id = text(0).unwrap_or_default().parse().map_err(failed)?;
-        let token = text(1).unwrap_or_default().parse().map_err(failed)?;
-        let headers = text(7).map(|headers| serde_json::from_str::<serde_json::Value>(&headers)).transpose();
-        let origin = headers.map_err(failed)?.and_then(|headers| Some(headers.get("origin")?.as_str()?.to_owned()));
+        let id = text(&parts[0]).unwrap_or_default().parse().map_err(failed)?;
+        let token = text(&parts[1]).unwrap_or_default().parse().map_err(failed)?;
         Ok(Handed {
             right: Right { slot: self.slot(id)?, token },
-            name: text(3),
-            payload: text(2).unwrap_or_default(),
-            failures: number(4)?,
-            stalled: number(5)?,
-            max_attempts: text(6).map(|max| max.parse().map_err(failed)).transpose()?,
-            header: origin,
-            lane: text(8),
+            name: text(&parts[3]),
+            payload: text(&parts[2]).unwrap_or_default(),
+            failures: 0,
+            stalled: 0,
+            max_attempts: None,
+            header: None,
+            lane: None,
         })
+    }
+}
+
+fn text(part: &Reply) -> Option<String> {
+    match part {
+        Reply::Nil => None,
+        part => Some(part.text().to_owned()),
+    }
+}
+
+fn hear_more(jobs: &mut [Handed], parts: &[Reply]) -> Result<(), String> {
+    let number = |part: &Reply| text(part).map(|text| text.parse::<u32>().map_err(failed)).transpose();
+    let job = &mut jobs[parts[0].int() as usize];
+    job.failures = number(&parts[1])?.unwrap_or(0);
+    job.stalled = number(&parts[2])?.unwrap_or(0);
+    job.max_attempts = number(&parts[3])?;
+    let headers = text(&parts[4]).map(|headers| serde_json::from_str::<serde_json::Value>(&headers)).transpose();
+    job.header = headers.map_err(failed)?.and_then(|headers| Some(headers.get("origin")?.as_str()?.to_owned()));
+    Ok(())
+}
+
+fn all_settled(reply: &Reply, jobs: usize) -> Result<Vec<Settled>, String> {
+    match reply {
+        Reply::Array(words) => words.iter().map(|word| settled_as(word.text())).collect(),
+        word => Ok(vec![settled_as(word.text())?; jobs]),
     }
 }
 
