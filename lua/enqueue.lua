@@ -23,7 +23,7 @@
 -- CONFLICT   <id> <nonce> the id is already here with another payload; nothing was written for this one
 -- EMQKIND    error: an id isn't a job's; nothing was written for any
 --
--- uses lib/clock, lib/guard, lib/more, lib/waiting, lib/lanes, lib/unique, lib/events
+-- uses lib/clock, lib/guard, lib/more, lib/waiting, lib/lanes, lib/unique, lib/events, lib/known
 
 local rows, pending, schedule, done, keys, marker, root = unpack(KEYS)
 local nonce, memory = ARGV[1], ARGV[2]
@@ -80,19 +80,6 @@ while ARGV[at] do
   end
   has_key = has_key or job.did
   jobs[#jobs + 1] = job
-end
-
-local function already_here(job)
-  local row = rows .. job.id
-  if redis.call('EXISTS', row) == 1 then
-    -- By pcall: a key of another type, made by hand, must not stop the call after it has admitted the jobs before it.
-    local field = redis.pcall('HMGET', row, 'payload', 'nonce', 'behind')
-    local word = field[1] == job.payload and 'DUPLICATE ' or 'CONFLICT '
-    return word .. job.id .. ' ' .. (field[2] or '') .. ' ' .. (field[3] or '')
-  end
-  local forget = redis.call('ZSCORE', done, job.id)
-  if forget and tonumber(forget) > time() then return 'DUPLICATE ' .. job.id .. '  ' end
-  job.overdue = forget
 end
 
 -- Those for the flat line, score and id, which are put there together at the end.
@@ -213,7 +200,9 @@ check_sets(pending, schedule)
 if has_key then check_sets(root .. 'parked') end
 local replies = {}
 for i, job in ipairs(jobs) do
-  replies[i] = already_here(job) or job.did and meet_holder(job) or admit(job)
+  local answer
+  answer, job.overdue = answer_if_known(rows, done, job.id, job.payload)
+  replies[i] = answer or job.did and meet_holder(job) or admit(job)
 end
 if #waiting > 0 then
   redis.call('ZADD', pending, unpack(waiting))

@@ -17,6 +17,7 @@ use crate::{
     lab::Lab,
     limit,
     meter::Sample,
+    number::shown,
     pipe::Pipe,
     settings::Settings,
     trial::{Trial, compared, in_turn},
@@ -27,10 +28,15 @@ const PAYLOADS: [(usize, &str); 3] = [(100, "100 bytes"), (1_024, "1 KiB"), (100
 pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
     let jobs = settings.jobs(10_000);
     let trials = [ping(settings, jobs), ping_by_fred(settings, jobs), one(settings, jobs)];
-    println!(
-        "One after the other, beside the round trip of a PING:\n\n{}",
-        compared(&in_turn(settings, &trials).await)
-    );
+    let measured = in_turn(settings, &trials).await;
+    println!("One after the other, beside the round trip of a PING:\n\n{}", compared(&measured));
+    if let [_, ping, one] = measured.as_slice() {
+        let round_trips = ping.median(Sample::per_second) / one.median(Sample::per_second);
+        println!(
+            "So an enqueue takes as long as {} round trips of a PING by the same client library.\n",
+            shown(round_trips)
+        );
+    }
     for (payload, name) in PAYLOADS {
         // 100 KiB of 50 000 jobs would be 5 GB.
         let jobs = settings.jobs(if payload > 10_000 { 2_000 } else { 50_000 });

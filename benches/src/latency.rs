@@ -1,12 +1,16 @@
-//! `latency`: from the call of an enqueue to the start of the handler.
+//! `latency`: from the call of an enqueue to the start of the handler, beside what the machine takes for the bare steps of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use emq::BoxError;
 
+use tokio::{sync::mpsc, time::sleep};
+
 use crate::{
+    lab::Lab,
     live::Live,
     number::{median, percentile, shown},
+    pipe::Pipe,
     settings::Settings,
     table::Table,
 };
@@ -20,16 +24,30 @@ const CONCURRENCIES: [usize; 2] = [1, 100];
 
 pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
     let mut table = head();
-    for concurrency in CONCURRENCIES {
-        for (gap, count) in GAPS {
-            let mut rounds = Vec::new();
-            for _ in 0..settings.rounds {
-                rounds.push(idle(settings, concurrency, gap, settings.jobs(count)).await?);
+    for (gap, count) in GAPS {
+        let count = settings.jobs(count);
+        let (mut pings, mut bare) = (Vec::new(), Vec::new());
+        let mut emq = CONCURRENCIES.map(|_| Vec::new());
+        // In turn, since what a machine takes to wake up differs from minute to minute.
+        for _ in 0..settings.rounds {
+            pings.push(ping(settings, gap, count).await?);
+            bare.push(wake(settings, gap, count).await?);
+            for (concurrency, rounds) in CONCURRENCIES.into_iter().zip(&mut emq) {
+                rounds.push(idle(settings, concurrency, gap, count).await?);
             }
-            row(&mut table, format!("{concurrency} at once, a job each {gap:?}"), &rounds);
+        }
+        row(&mut table, format!("PING, one each {gap:?}"), &pings);
+        let [woken, claimed] = [0, 1].map(|at| bare.iter().map(|steps| steps[at].clone()).collect::<Vec<_>>());
+        row(&mut table, format!("ZADD until BZPOPMIN returns, one each {gap:?}"), &woken);
+        row(&mut table, "the same, and then a PING".into(), &claimed);
+        for (concurrency, rounds) in CONCURRENCIES.into_iter().zip(&emq) {
+            row(&mut table, format!("emq, {concurrency} at once, a job each {gap:?}"), rounds);
         }
     }
-    println!("An idle worker, in ms:\n\n{table}");
+    println!(
+        "An idle worker, in ms, beside the bare steps on raw sockets. A claim has to wait for an enqueue, for a wake and for a \
+         round trip of its own:\n\n{table}"
+    );
 
     let mut table = head();
     for concurrency in [100, 1_000] {
@@ -57,11 +75,53 @@ fn row(table: &mut Table, label: String, rounds: &[Vec<f64>]) {
     table.row([label].into_iter().chain(PERCENTILES.map(of)).chain([jobs]));
 }
 
+/// A round trip on a machine that has done nothing for a while.
+async fn ping(settings: &Settings, gap: Duration, count: u64) -> Result<Vec<f64>, BoxError> {
+    let lab = Lab::start(settings).await;
+    let mut pipe = Pipe::open(lab.port()).await?;
+    let mut delays = Vec::new();
+    for _ in 0..count {
+        sleep(gap).await;
+        let begun = Instant::now();
+        pipe.call(&["PING"]).await?;
+        delays.push(begun.elapsed());
+    }
+    Ok(in_ms(delays))
+}
+
+/// How long after one connection has set a marker another has it, which was blocked; and how long until that one has had
+/// the answer to one more call, as a claim is.
+async fn wake(settings: &Settings, gap: Duration, count: u64) -> Result<[Vec<f64>; 2], BoxError> {
+    let lab = Lab::start(settings).await;
+    let (mut producer, mut waiter, mut claimer) =
+        (Pipe::open(lab.port()).await?, Pipe::open(lab.port()).await?, Pipe::open(lab.port()).await?);
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let waiting = tokio::spawn(async move {
+        for _ in 0..count {
+            waiter.call(&["BZPOPMIN", "marker", "0"]).await?;
+            let woken = Instant::now();
+            claimer.call(&["PING"]).await?;
+            let _ = tell.send([woken, Instant::now()]);
+        }
+        Ok::<_, std::io::Error>(())
+    });
+    let mut delays = [Vec::new(), Vec::new()];
+    for _ in 0..count {
+        sleep(gap).await;
+        let begun = Instant::now();
+        producer.call(&["ZADD", "marker", "0", "0"]).await?;
+        let steps = told.recv().await.ok_or("the waiter ended")?;
+        delays.iter_mut().zip(steps).for_each(|(delays, at)| delays.push(at - begun));
+    }
+    waiting.await??;
+    Ok(delays.map(in_ms))
+}
+
 async fn idle(settings: &Settings, concurrency: usize, gap: Duration, count: u64) -> Result<Vec<f64>, BoxError> {
     let mut live = Live::start(settings, concurrency).await?;
     let mut delays = Vec::new();
     for _ in 0..count {
-        tokio::time::sleep(gap).await;
+        sleep(gap).await;
         delays.push(live.one().await?);
     }
     live.stop().await?;

@@ -45,6 +45,7 @@ fn scripts() -> Vec<Known> {
         limits, list, list_lanes, log, logs, obliterate, partitions, pause, progress, promote, purge, reap, reassign,
         release, remove, resume, retry, revive, snooze, state, trim, tune, update
     );
+    scripts.push(known("enqueue", &super::enqueue::ADMIT));
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));
     scripts.push(known("node", &super::node::RETURN));

@@ -7,7 +7,7 @@ use proptest::test_runner::TestRunner;
 use proptest_state_machine::ReferenceStateMachine as _;
 
 use crate::generate::Machine;
-use crate::verb::{Repeat, Settling, Verb};
+use crate::verb::{Repeat, Settling, Spec, Verb};
 
 /// Scripts that no verb calls, and why.
 const WITHOUT: &[(&str, &str)] = &[
@@ -22,6 +22,8 @@ const SEQUENCES: usize = 60;
 /// The scripts that a verb calls.
 fn scripts(verb: &Verb) -> &'static [&'static str] {
     match verb {
+        Verb::Enqueue(spec) if spec.is_plain() => &["admit"],
+        Verb::EnqueueMany(specs) if !specs.is_empty() && specs.iter().all(Spec::is_plain) => &["admit"],
         Verb::Enqueue(_) | Verb::EnqueueMany(_) => &["enqueue"],
         Verb::Claim { .. } => &["claim"],
         Verb::Complete(_) | Verb::CompleteMany(_) => &["complete"],

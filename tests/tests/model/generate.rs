@@ -179,10 +179,12 @@ fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
     let lane = proptest::option::weighted(0.6, any_lane());
     let expires = proptest::option::weighted(0.15, (1..4_i64).prop_map(|n| n * HALF_HOUR));
     let fields = (0..2_u8, key, when, priority, max_attempts, proptest::bool::weighted(0.2), lane, expires);
-    (select(slots), fields).prop_map(|(slot, fields)| {
+    let plain = (select(slots.clone()), 0..2_u8).prop_map(|(slot, payload)| Spec::plain(slot, payload));
+    let any = (select(slots), fields).prop_map(|(slot, fields)| {
         let (payload, (key, rules), when, priority, max_attempts, header, lane, expires) = fields;
         Spec { slot, payload, key, rules, when, priority, max_attempts, header, lane, expires }
-    })
+    });
+    prop_oneof![1 => plain, 4 => any]
 }
 
 fn claim() -> impl Strategy<Value = Verb> {

@@ -159,6 +159,28 @@ pub(crate) struct Spec {
     pub(crate) expires: Option<i64>,
 }
 
+impl Spec {
+    /// One of which nothing is said but its payload.
+    pub(crate) fn plain(slot: Slot, payload: u8) -> Self {
+        Self {
+            slot,
+            payload,
+            key: None,
+            rules: Rules::default(),
+            when: When::Now,
+            priority: 0,
+            max_attempts: None,
+            header: false,
+            lane: None,
+            expires: None,
+        }
+    }
+
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == Self::plain(self.slot, self.payload)
+    }
+}
+
 /// How a claimed job is settled, short of being completed. Texts of failures are made from their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settling {

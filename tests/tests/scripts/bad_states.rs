@@ -240,7 +240,8 @@ async fn a_place_of_another_type_is_an_error_and_nothing_is_written() {
         let mut claimer = scene.claimer();
         calls!(
             "cancel" queue.cancel(other),
-            "enqueue" queue.enqueue(Work { n: 1 }).into_future(),
+            "admit" queue.enqueue(Work { n: 1 }).into_future(),
+            "enqueue" queue.enqueue(Work { n: 1 }).priority(1).into_future(),
             "enqueue later" queue.enqueue(Work { n: 1 }).delay(MINUTE).into_future(),
             "claim" claimer.claim(10),
             "extend" queue.extend(&[lease], LEASE),
@@ -256,11 +257,11 @@ async fn a_place_of_another_type_is_an_error_and_nothing_is_written() {
             "trim" queue.trim(Keep { count: 0, ..Keep::default() }),
         );
         let needed = match set {
-            "pending" => "cancel, enqueue, enqueue later, claim, release, promote, reap, revive, remove",
+            "pending" => "cancel, admit, enqueue, enqueue later, claim, release, promote, reap, revive, remove",
             "active" => "cancel, claim, extend, retry, snooze, release, bury, complete, reap, remove",
             "schedule" => "cancel, enqueue, enqueue later, claim, retry, snooze, promote, remove",
             "dead" => "cancel, bury, reap, revive, remove, trim",
-            _ => "cancel, enqueue, enqueue later, complete, remove, trim",
+            _ => "cancel, admit, enqueue, enqueue later, complete, remove, trim",
         };
         assert_eq!(refused.join(", "), needed, "with a bad {set}");
     }

@@ -1,6 +1,7 @@
 //! What each script writes, and what it leaves alone: one file per script, and one per promise that
 //! several of them keep.
 
+mod admit;
 mod bury;
 mod cancel;
 mod claim;

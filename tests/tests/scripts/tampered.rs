@@ -53,6 +53,7 @@ async fn every_verb(scene: &mut Scene, jobs: &Jobs, may_refuse: bool, label: &st
     let mut claimer = scene.claimer();
     calls!(
         "enqueue" queue.enqueue(Work { n: 1 }).unique("k").into_future(),
+        "admit" queue.enqueue(Work { n: 1 }).into_future(),
         "enqueue later" queue.enqueue(Work { n: 1 }).delay(MINUTE).into_future(),
         "promote" queue.promote(),
         "reap" queue.reap(Some(1)),
