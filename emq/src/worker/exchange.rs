@@ -35,7 +35,8 @@ use crate::{
 /// The most bytes of results in one call: one with large results doesn't hold up the others for long.
 const MAX_RESULTS: usize = 1024 * 1024;
 
-/// How many calls may be under way at once: one that the server works at, and one that it finds when it is done.
+/// How many calls may be under way at once: the one that the server works at, those that it finds when it is done, and those
+/// whose answers are on their way into jobs.
 pub(super) const CALLS: usize = 4;
 
 /// What the exchange is asked for.
@@ -152,8 +153,9 @@ impl Exchange {
         rides: bool,
     ) -> (Self, Asking) {
         let (sender, requests) = mpsc::unbounded_channel();
-        // A quarter of what can be in hand: the smaller the calls, the more of them the server has to take.
-        let large = (slots.limit() / 8).clamp(1, MAX_COMPLETIONS);
+        // Half of what each call could carry if all were under way: the smaller the calls, the more of them the server has
+        // to take.
+        let large = (slots.limit() / (2 * CALLS)).clamp(1, MAX_COMPLETIONS);
         let exchange = Self {
             line,
             slots,
