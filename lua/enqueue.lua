@@ -28,20 +28,13 @@
 local rows, pending, schedule, done, keys, marker, root = unpack(KEYS)
 local nonce, memory = ARGV[1], ARGV[2]
 
--- Asked for by the first that needs it: most jobs are to run at once, and have nothing to do with the clock.
-local moment
-local function time()
-  moment = moment or now()
-  return moment
-end
-
 -- What is due at once has a due time of 0.
 local function is_later(due)
-  return due > 0 and due > time()
+  return due > 0 and due > now()
 end
 
 local function absolute(ms)
-  return string.format('%.0f', time() + ms)
+  return string.format('%.0f', now() + ms)
 end
 
 local function append(list, first, second)
@@ -70,7 +63,7 @@ while ARGV[at] do
   if job.due == '' then
     job.due = 0
   elseif string.sub(job.due, 1, 1) == '+' then
-    job.due = time() + tonumber(string.sub(job.due, 2))
+    job.due = now() + tonumber(string.sub(job.due, 2))
   else
     job.due = tonumber(job.due) or 0
   end
@@ -121,7 +114,7 @@ local function meet_holder(job)
     redis.call('HSET', rows .. job.id, unpack(row))
     if job.overdue then redis.call('ZREM', done, job.id) end
     redis.call('SET', root .. 'next:' .. job.did, job.id)
-    redis.call('ZADD', root .. 'parked', time() + parked_for(), job.id)
+    redis.call('ZADD', root .. 'parked', now() + parked_for(), job.id)
     publish(root .. 'events', 'parked', job.id, ',"behind":"' .. holder.id .. '"')
     return 'PARKED ' .. holder.id
   end
@@ -149,7 +142,7 @@ local function meet_holder(job)
   -- whose time has come isn't held up any more.
   local function put_off(holder)
     local stands_at = tonumber(redis.call('ZSCORE', schedule, holder.id))
-    if not holder.is_fresh or not stands_at or stands_at <= time() then return end
+    if not holder.is_fresh or not stands_at or stands_at <= now() then return end
     local latest = tonumber(holder.latest) or tonumber(job.latest)
     local due = math.min(job.due, latest)
     local row = redis.call('HMGET', rows .. holder.id, 'priority', 'group')
@@ -181,8 +174,8 @@ local function meet_holder(job)
   local into, whose = string.match(type(merged) == 'string' and merged or '', '^(%w+) (.*)$')
   if into and whose == nonce then return 'REPLACED ' .. into end
 
-  local holder = holder_of(root, job.did, time())
-  if not holder and follow(root, job.did) then holder = holder_of(root, job.did, time()) end
+  local holder = holder_of(root, job.did, now())
+  if not holder and follow(root, job.did) then holder = holder_of(root, job.did, now()) end
   if not holder then return nil end
   if not holder.is_there or job.conflict == '' then return 'DUPLICATE ' .. holder.id .. '  ' end
   local parked = redis.pcall('GET', root .. 'next:' .. job.did)
