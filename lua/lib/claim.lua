@@ -26,7 +26,7 @@ local function claim(queue, n, lease, worker, request)
     local field = redis.call('HMGET', queue.rows .. id, 'failures', 'stalled', 'max_attempts', 'headers', 'group', 'reaped',
       'settled', 'expires', 'did', 'cancel', 'unique')
     return row, {
-      failures = field[1], stalled = field[2], max_attempts = field[3], headers = field[4], lane = field[5],
+      failures = field[1], stalled = field[2], max_attempts = field[3], headers = field[4], lane = field[5] ~= '' and field[5],
       is_settled = field[6] or field[7], expires = field[8], key = field[9], cancel = field[10], unique = field[11],
     }
   end
@@ -82,7 +82,7 @@ local function claim(queue, n, lease, worker, request)
           ids_taken[taken], rows[taken], mores[taken] = id, row, more or false
           tokens[taken] = row[1] == '0' and '1' or string.format('%.0f', count(row[1]) + 1)
           -- A job is of the lane in which it was found.
-          lanes_of_taken[taken] = line.name or more and more.lane ~= '' and more.lane or false
+          lanes_of_taken[taken] = line.name or more and more.lane or false
         end
       end
       line.from = line.from + math.min(#ids, look)
@@ -99,7 +99,7 @@ local function claim(queue, n, lease, worker, request)
       if row and row[1] == token and redis.call('ZSCORE', queue.active, id) then
         redis.call('ZREM', queue.active, id)
         redis.call('ZADD', queue.active, deadline, id)
-        hand(id, token, row, more, more.lane ~= '' and more.lane)
+        hand(id, token, row, more, more and more.lane)
       end
     end
   end
