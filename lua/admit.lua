@@ -18,29 +18,41 @@
 -- into the functions of the text, which are made anew with each call.
 local rows, pending, done, marker = unpack(KEYS)
 
-for at = 1, #ARGV, 3 do
-  local id = ARGV[at]
+local ids, keys = {}, {}
+for i = 1, #ARGV / 3 do
+  local id = ARGV[3 * i - 2]
   if #id ~= 14 or string.sub(id, 1, 3) ~= 'JOB' then
     return redis.error_reply('EMQKIND an id is not a job id (14 bytes that begin with JOB)')
   end
+  ids[i] = id
+  keys[i] = rows .. id
 end
 
-redis.call('ZCARD', pending)
-local waiting, replies = {}, {}
-for at = 1, #ARGV, 3 do
-  local id, name, payload = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local answer, overdue = answer_if_known(rows, done, id, payload)
-  if not answer then
-    -- Refused by a server that is out of memory, as the first write of the call: then nothing at all was written.
-    redis.call('HSET', rows .. id, 'state', 'pending', 'attempts', '0', 'payload', payload, 'name', name)
-    if overdue then redis.call('ZREM', done, id) end
-    local length = #waiting
-    waiting[length + 1], waiting[length + 2] = '0', id
+-- All are looked for at once, and one by one only if that finds any.
+local is_any_here = redis.call('EXISTS', unpack(keys)) > 0
+local remembered = redis.call('ZMSCORE', done, unpack(ids))
+local answers, waiting, new = {}, {}, 0
+for i = 1, #ids do
+  if is_any_here or remembered[i] then answers[i] = answer_if_known(rows, done, ids[i], ARGV[3 * i]) end
+  if not answers[i] then
+    waiting[2 * new + 1], waiting[2 * new + 2] = '0', ids[i]
+    new = new + 1
   end
-  replies[#replies + 1] = answer or 'ENQUEUED'
 end
-if #waiting > 0 then
-  redis.call('ZADD', pending, unpack(waiting))
+
+if new > 0 then
+  -- Refused by a server that is out of memory, as the first write of the call: then nothing at all was written.
+  local is_each_once = redis.call('ZADD', pending, unpack(waiting)) == new
+  for i = 1, #ids do
+    local payload = ARGV[3 * i]
+    if not answers[i] and not is_each_once then answers[i] = answer_if_known(rows, done, ids[i], payload) end
+    if not answers[i] then
+      redis.call('HSET', keys[i], 'state', 'pending', 'attempts', '0', 'payload', payload, 'name', ARGV[3 * i - 1])
+      if remembered[i] then redis.call('ZREM', done, ids[i]) end
+    end
+  end
   wake(marker)
 end
-return #waiting == 2 * #replies and 'ENQUEUED' or replies
+if not next(answers) then return 'ENQUEUED' end
+for i = 1, #ids do answers[i] = answers[i] or 'ENQUEUED' end
+return answers

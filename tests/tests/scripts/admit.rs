@@ -54,6 +54,29 @@ async fn all_that_are_new_have_one_answer_and_else_each_has_its_own() {
 }
 
 #[tokio::test]
+async fn an_id_that_waits_without_a_row_is_admitted_and_only_once() {
+    let mut scene = scene("admit").await;
+    scene.command(&format!("ZADD @pending 5 {FIRST}")).await;
+    let [first, second] = [[FIRST, "work", "{}"], [SECOND, "work", "{}"]];
+    let replies = admit(&mut scene, &[first, second, [FIRST, "work", "another"]]).await;
+    let replies: Vec<_> = replies.items().iter().map(Reply::text).collect();
+    assert_eq!(replies, ["ENQUEUED".into(), "ENQUEUED".into(), format!("CONFLICT {FIRST}  ")]);
+    assert_eq!(scene.command(&format!("HGET @job:{FIRST} payload")).await.text(), "{}");
+    assert_eq!(scene.command(&format!("ZSCORE @pending {FIRST}")).await.text(), "0");
+}
+
+#[tokio::test]
+async fn what_has_ended_keeps_its_id_until_it_may_be_forgotten() {
+    let mut scene = scene("admit").await;
+    scene.command(&format!("ZADD @done 1 {FIRST} 99999999999999 {SECOND}")).await;
+    let replies = admit(&mut scene, &[[FIRST, "work", "{}"], [SECOND, "work", "{}"]]).await;
+    let replies: Vec<_> = replies.items().iter().map(Reply::text).collect();
+    assert_eq!(replies, ["ENQUEUED".into(), format!("DUPLICATE {SECOND}  ")]);
+    assert_eq!(scene.command("ZRANGE @done 0 -1").await.to_string(), scene.command("ZRANGE @done -1 -1").await.to_string());
+    assert_eq!(scene.command("ZRANGE @pending 0 -1").await.items().len(), 1);
+}
+
+#[tokio::test]
 async fn who_finds_all_its_jobs_there_sets_no_marker() {
     let mut scene = scene("admit").await;
     let id = scene.enqueue().await;

@@ -109,15 +109,18 @@ fn check_roots(name: &str, code: &str, rooted: &BTreeSet<String>) {
         if key.ends_with(".place") && is_a_place(code, "place") {
             continue;
         }
-        // Several keys at once: those that were put into a list.
-        if let Some(list) = key.strip_prefix("unpack(").and_then(|list| list.strip_suffix(')')) {
-            let appended = format!("{list}[#{list} + 1] = ");
-            let mut keys = code.split(&appended).skip(1).peekable();
+        let is_declared = |key: &str| root(key).is_some_and(|first| rooted.contains(first));
+        // One key of a list, or all of them at once.
+        let list = key.strip_prefix("unpack(").and_then(|list| list.strip_suffix(')'));
+        if let Some(list) = list.or_else(|| Some(key.split_once('[')?.0)).filter(|_| !is_declared(key)) {
+            let open = format!("{list}[");
+            let put = code.lines().filter_map(|line| line.trim().strip_prefix(&open)?.split_once("] = "));
+            let mut keys = put.map(|(_, key)| key).peekable();
             assert!(keys.peek().is_some(), "{name}: {call:?} takes keys from nowhere");
-            assert!(keys.all(|key| root(key).is_some_and(|first| rooted.contains(first))), "{name}: {call:?}");
+            assert!(keys.all(is_declared), "{name}: {call:?}");
             continue;
         }
-        assert!(root(key).is_some_and(|first| rooted.contains(first)), "{name}: {call:?} touches what isn't declared");
+        assert!(is_declared(key), "{name}: {call:?} touches what isn't declared");
     }
 }
 
