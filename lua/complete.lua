@@ -22,18 +22,8 @@
 
 local rows, active, pending, done, completed, events, marker, root = unpack(KEYS)
 
-local groups = {}
-local at = 1
-while ARGV[at] do
-  local last = at + 3 + tonumber(ARGV[at + 3])
-  groups[#groups + 1] = {
-    token = ARGV[at], retention = ARGV[at + 1], result = ARGV[at + 2], ids = { unpack(ARGV, at + 4, last) },
-  }
-  at = last + 1
-end
-
 local queue = {
   rows = rows, active = active, pending = pending, done = done, completed = completed, events = events,
   marker = marker, root = root,
 }
-return complete(queue, groups)
+return complete(queue, ARGV, 1)

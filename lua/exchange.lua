@@ -31,23 +31,13 @@
 local rows, pending, active, schedule, dead, done, marker, meta, claims, completed, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
-local groups = {}
-local at = 5
-while ARGV[at] do
-  local last = at + 3 + tonumber(ARGV[at + 3])
-  groups[#groups + 1] = {
-    token = ARGV[at], retention = ARGV[at + 1], result = ARGV[at + 2], ids = { unpack(ARGV, at + 4, last) },
-  }
-  at = last + 1
-end
-
 local queue = {
   rows = rows, pending = pending, active = active, schedule = schedule, dead = dead, done = done, marker = marker,
   meta = meta, claims = claims, completed = completed, failed = failed, events = events, root = root,
 }
 -- Before anything is completed: what the claim would raise for later.
 check_sets(pending, active, schedule, root .. 'held')
-local words = complete(queue, groups)
+local words = complete(queue, ARGV, 5)
 -- What is done is done, and has to be told. What the claim raises for, the next one will raise for, too.
 local is_claimed, batch = pcall(claim, queue, n, lease, worker, request)
 if not is_claimed then batch = { request, 1, -1, 0, 0, {}, {}, {} } end

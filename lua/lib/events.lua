@@ -8,5 +8,5 @@ end
 -- The same of many jobs, without further fields.
 local function publish_all(channel, event, ids)
   local head = '{"event":"' .. event .. '","job":"'
-  for _, id in ipairs(ids) do redis.pcall('PUBLISH', channel, head .. id .. '"}') end
+  for i = 1, #ids do redis.pcall('PUBLISH', channel, head .. ids[i] .. '"}') end
 end
