@@ -143,7 +143,7 @@ impl Stander {
     }
 
     async fn wait(&mut self, most: usize, stop: &CancellationToken) -> Option<Result<Batch, CallError>> {
-        let mut waiting = std::pin::pin!(self.claimer.claim_when_woken(&self.waiter, most, self.longest));
+        let mut waiting = Box::pin(self.claimer.claim_when_woken(&self.waiter, most, self.longest));
         loop {
             tokio::select! {
                 batch = &mut waiting => return Some(batch),
