@@ -26,9 +26,15 @@
 local rows, pending, active, schedule, dead, marker, meta, claims, failed, events, root = unpack(KEYS)
 local n, lease, worker, request = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
+-- Nothing waits, and nothing will by itself: an idle worker asks for that again and again.
+local ring, held, recurring = root .. 'ring', root .. 'held', root .. 'repeat'
+if redis.call('EXISTS', pending, active, schedule, ring, held, recurring) == 0 then
+  return { request, 0, -1, 0, 0, {}, {}, {} }
+end
+
 local queue = {
   rows = rows, pending = pending, active = active, schedule = schedule, dead = dead, marker = marker, meta = meta,
   claims = claims, failed = failed, events = events, root = root,
 }
-check_sets(pending, active, schedule, root .. 'held')
+check_sets(pending, active, schedule, held)
 return claim(queue, n, lease, worker, request)

@@ -74,6 +74,8 @@ impl Live {
         /// Enough that the worker never starves, and few enough that what is left is soon done.
         const AHEAD: u64 = 2_000;
         const PER_CALL: u64 = 100;
+        // Else a job of before would be counted among those of now.
+        self.idle().await?;
         let (begun, before) = (now(), self.handle.stats().completed);
         let mut sent = 0;
         while now() - begun < time {

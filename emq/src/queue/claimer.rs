@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::{
     clock::NEVER,
-    store::{Batch, CallError, ClaimCall, Done, Settled, Store},
+    store::{Batch, CallError, ClaimCall, Done, Settled, Store, Waiter},
 };
 
 /// How long the server waits for a sign of life of a claimed job, unless set: 30 s.
@@ -90,6 +90,20 @@ impl Claimer {
         let request = self.next_request();
         let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
         let batch = self.store.claim(claim).await?;
+        self.owed = false;
+        Ok(batch)
+    }
+
+    /// Claims when the queue's marker is set, or after `longest`; as [`claim`](Self::claim), but that it isn't repeated.
+    pub(crate) async fn claim_when_woken(
+        &mut self,
+        waiter: &Waiter,
+        max: usize,
+        longest: Duration,
+    ) -> Result<Batch, CallError> {
+        let request = self.next_request();
+        let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
+        let batch = self.store.claim_when_woken(waiter, claim, longest).await?;
         self.owed = false;
         Ok(batch)
     }

@@ -12,7 +12,7 @@ use super::{
     connection::Connection,
     error::{CallError, classify},
     keys::slot,
-    script::{Invocation, MAX_WAIT},
+    script::{Invocation, MAX_WAIT, number},
 };
 
 /// The wait before the first repeat, or up to half less; doubled for each further one.
@@ -94,6 +94,25 @@ impl Connection {
             }
             error
         })
+    }
+
+    /// Sends a script once, which the server comes to after a command that blocks. No answer within `patience` is left to
+    /// that command to deal with.
+    pub(super) async fn call_behind(
+        &self,
+        key: &Key,
+        invocation: Invocation,
+        patience: Duration,
+    ) -> Result<Value, CallError> {
+        self.check_usable()?;
+        let Invocation { script, keys, args } = invocation;
+        let options = Options { timeout: Some(patience), ..Options::default() };
+        // As such it has no options of its own.
+        let command = CustomCommand::new_static("EVALSHA", slot(key.as_bytes()), false);
+        let head = [script.hash.into(), number(keys.len() as u64)];
+        let keys = keys.iter().map(|key| key.as_bytes().into());
+        let args: Vec<Value> = head.into_iter().chain(keys).chain(args).collect();
+        self.client().with_options(&options).custom(command, args).await.map_err(classify)
     }
 
     async fn send(&self, invocation: &Invocation) -> Result<Value, CallError> {

@@ -8,7 +8,8 @@ use super::{
     Store,
     error::CallError,
     reply::{Reply, unlike},
-    script::{MAX_WAIT, Script, millis, number, script},
+    script::{Invocation, MAX_WAIT, Script, millis, number, script},
+    wait::Waiter,
 };
 use crate::job::{Job, JobError, JobId};
 
@@ -209,10 +210,9 @@ pub(super) fn read_batch(reply: &mut Reply, claim: &ClaimCall<'_>, leased_until:
 }
 
 impl Store {
-    /// Claims up to `max` jobs.
-    pub(crate) async fn claim(&self, claim: ClaimCall<'_>) -> Result<Batch, CallError> {
+    fn claim_invocation(&self, claim: &ClaimCall<'_>) -> Invocation {
         let keys = &self.keys;
-        let call = SCRIPT.with(
+        SCRIPT.with(
             [
                 keys.rows.clone(),
                 keys.pending.clone(),
@@ -227,9 +227,28 @@ impl Store {
                 keys.root.clone(),
             ],
             claim.arguments(),
-        );
+        )
+    }
+
+    /// Claims up to `max` jobs.
+    pub(crate) async fn claim(&self, claim: ClaimCall<'_>) -> Result<Batch, CallError> {
+        let call = self.claim_invocation(&claim);
         let leased_until = leased_until(&claim);
         let mut reply = Reply::list("claim", self.connection.call(call).await?.value)?;
+        read_batch(&mut reply, &claim, leased_until)
+    }
+
+    /// Claims up to `max` jobs as soon as the marker of the queue is set, or after `longest`. Sent once. What it takes is
+    /// leased for up to `longest` more than it is known for.
+    pub(crate) async fn claim_when_woken(
+        &self,
+        waiter: &Waiter,
+        claim: ClaimCall<'_>,
+        longest: Duration,
+    ) -> Result<Batch, CallError> {
+        let call = self.claim_invocation(&claim);
+        let leased_until = leased_until(&claim);
+        let mut reply = Reply::list("claim", waiter.wait_and_call(&self.keys.marker, longest, call).await?)?;
         read_batch(&mut reply, &claim, leased_until)
     }
 

@@ -1,16 +1,21 @@
 use std::{sync::Arc, time::Duration};
 
 use fred::types::{ClientUnblockFlag, Key, Value};
+use futures_util::future::join;
 
 use super::{
     Store,
     connection::{Connection, Settings},
     error::{CallError, ConnectError},
     reply::{Reply, unlike},
+    script::Invocation,
 };
 
 /// How much longer than the server the client waits for the end of a blocking call, before it takes the link for mute.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Older servers take a shorter timeout for none at all.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Waits on the markers of queues, on a connection of its own.
 ///
@@ -36,12 +41,12 @@ impl Waiter {
     }
 
     /// Waits until the marker of one of these is set, and takes it: which of all that was. `None` after `longest`, which is
-    /// at least 10 ms: older servers take a smaller timeout for none at all. Of several that are set, the first is taken.
+    /// at least 10 ms. Of several that are set, the first is taken.
     pub(crate) async fn wait(&self, queues: &[usize], longest: Duration) -> Result<Option<usize>, CallError> {
-        let longest = longest.max(Duration::from_millis(10));
+        let longest = longest.max(SHORTEST);
         let Some(first) = queues.first().map(|at| &self.markers[*at]) else { return Ok(None) };
         let mut args: Vec<Value> = queues.iter().map(|at| self.markers[*at].as_bytes().into()).collect();
-        args.push(format!("{:.3}", longest.as_secs_f64()).into());
+        args.push(seconds(longest));
         let reply = self.connection.command_that_blocks("BZPOPMIN", first, args, longest + PATIENCE).await?;
         if reply.is_null() {
             return Ok(None);
@@ -50,6 +55,24 @@ impl Waiter {
         let taken = reply.bytes()?;
         let at = self.markers.iter().position(|marker| marker.as_bytes() == taken);
         at.map(Some).ok_or_else(|| unlike("BZPOPMIN", "another key"))
+    }
+
+    /// Waits until this marker is set, and takes it, or for `longest`, at least 10 ms; then calls a script. Both are sent at
+    /// once, and the server comes to the script when it doesn't block any more, for whatever reason. Not repeated.
+    pub(super) async fn wait_and_call(
+        &self,
+        marker: &Key,
+        longest: Duration,
+        call: Invocation,
+    ) -> Result<Value, CallError> {
+        let longest = longest.max(SHORTEST);
+        let args = vec![marker.as_bytes().into(), seconds(longest)];
+        let waiting = self.connection.command_that_blocks("BZPOPMIN", marker, args, longest + PATIENCE);
+        let called = self.connection.call_behind(marker, call, longest + PATIENCE);
+        // Polled, and with that sent, in this order.
+        let (waited, called) = join(waiting, called).await;
+        // A wait that is refused is over at once: that is not to become a loop of calls.
+        waited.and(called)
     }
 
     /// Makes a wait that is under way answer `None` now. Its future has to be awaited to its end all the same: a
@@ -66,4 +89,8 @@ impl Waiter {
     pub(crate) fn reconnects(&self) -> u64 {
         self.connection.reconnects()
     }
+}
+
+fn seconds(duration: Duration) -> Value {
+    format!("{:.3}", duration.as_secs_f64()).into()
 }

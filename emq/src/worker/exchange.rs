@@ -326,7 +326,7 @@ impl Call {
 }
 
 /// Gives a claim its answer, or the jobs back if it isn't waited for any more.
-async fn hand_out(
+pub(super) async fn hand_out(
     line: &Line,
     counters: &Counters,
     answer: oneshot::Sender<Result<Claimed, CallError>>,

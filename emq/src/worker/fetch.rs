@@ -29,11 +29,13 @@ use super::{
     order::Order,
     registry::Names,
     slots::{Slot, Slots},
+    standing::{self, Standing},
     stats::Counters,
 };
 use crate::{
     inject::Reporter,
     layer::{Delivery, Ended, stack::Stack},
+    queue::Claimer,
     store::{self, CallError, Lease},
 };
 
@@ -64,7 +66,11 @@ pub(super) struct Fetcher {
 pub(super) struct Source {
     line: Arc<Line>,
     exchange: Asking,
-    /// How many claims are under way.
+    /// For claims that stand while the worker is idle, of an only queue.
+    standing: Option<Standing>,
+    /// One of those is under way, and so no other.
+    stands: bool,
+    /// How many claims are under way, by the exchange.
     claims: usize,
     /// There were more jobs than the last claim took.
     has_more: bool,
@@ -73,8 +79,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(line: Arc<Line>, exchange: Asking) -> Self {
-        Self { line, exchange, claims: 0, has_more: false, paused_until: None }
+    pub(super) fn new(line: Arc<Line>, exchange: Asking, standing: Option<Standing>) -> Self {
+        Self { line, exchange, standing, stands: false, claims: 0, has_more: false, paused_until: None }
     }
 
     fn is_paused(&self) -> bool {
@@ -134,7 +140,10 @@ impl Fetcher {
                     continue;
                 }
                 if claims.is_empty() {
-                    self.sleep().await;
+                    match self.stand() {
+                        Some(claim) => claims.push(claim),
+                        None => self.sleep().await,
+                    }
                     continue;
                 }
             }
@@ -181,6 +190,20 @@ impl Fetcher {
         })
     }
 
+    /// A claim that stands until there is work; `None` if there is no room, or what may be claimed is yet to be found out.
+    fn stand(&mut self) -> Option<Claim> {
+        let source = self.sources.first_mut()?;
+        let standing = source.standing.as_ref()?;
+        let room = self.slots.room(&source.line, 0).min(self.appetite.jobs()).min(standing::MOST);
+        if room == 0 || source.is_paused() {
+            return None;
+        }
+        source.stands = true;
+        source.line.park();
+        let slots = self.slots.promise(&source.line, room);
+        Some(Claim { at: 0, since: Instant::now(), answer: standing.claim(slots) })
+    }
+
     /// Waits until a slot comes free, a queue may have work, or a pause is over.
     async fn sleep(&self) {
         let has_room = self.slots.free() > 0;
@@ -209,15 +232,25 @@ impl Fetcher {
         Claim { at, since: Instant::now(), answer: source.exchange.claim(self.appetite.jobs()) }
     }
 
-    /// Has those looked at again who waited for room.
+    /// Has those looked at again who waited for room, or for work.
     fn look(&self) {
         self.sources.iter().filter(|source| source.claims > 0).for_each(|source| source.exchange.look());
+        for source in self.sources.iter().filter(|source| source.stands && source.line.is_hot()) {
+            if let Some(standing) = &source.standing {
+                source.line.cool();
+                standing.look();
+            }
+        }
     }
 
     async fn claimed(&mut self, Claiming { at, took, claimed }: Claiming) {
         let rides = self.rides();
         let source = &mut self.sources[at];
-        source.claims -= 1;
+        if std::mem::take(&mut source.stands) {
+            source.line.unpark();
+        } else {
+            source.claims -= 1;
+        }
         source.has_more = matches!(&claimed, Some(Ok(claimed)) if claimed.batch.more);
         match claimed {
             Some(Ok(claimed)) => {
@@ -317,7 +350,11 @@ impl Fetcher {
 
     async fn leave(self) {
         let Self { sources, counters, .. } = self;
-        let left = join_all(sources.into_iter().map(|source| leave(source, &counters)));
+        let left = join_all(sources.into_iter().map(async |Source { line, exchange, .. }| {
+            for claimer in exchange.leave().await {
+                leave(&line, &counters, claimer).await;
+            }
+        }));
         if timeout(LEAVE, left).await.is_err() {
             tracing::debug!("the server wasn't told that the worker left; it forgets by itself");
         }
@@ -351,21 +388,18 @@ fn has_lease(job: &store::Claimed) -> bool {
 }
 
 /// Gives back what a claim took whose answer hasn't come, and says goodbye.
-async fn leave(source: Source, counters: &Counters) {
-    let Source { line, exchange, .. } = source;
-    for mut claimer in exchange.leave().await {
-        if claimer.is_owed() {
-            match claimer.claim(1).await {
-                Ok(batch) => {
-                    counters.claimed(batch.jobs.len(), batch.dropped);
-                    release(&line, counters, batch.jobs.iter().map(|job| job.lease)).await;
-                }
-                Err(error) => tracing::debug!(%error, "what the last claim took comes back when its leases run out"),
+pub(super) async fn leave(line: &Line, counters: &Counters, mut claimer: Claimer) {
+    if claimer.is_owed() {
+        match claimer.claim(1).await {
+            Ok(batch) => {
+                counters.claimed(batch.jobs.len(), batch.dropped);
+                release(line, counters, batch.jobs.iter().map(|job| job.lease)).await;
             }
+            Err(error) => tracing::debug!(%error, "what the last claim took comes back when its leases run out"),
         }
-        if let Err(error) = claimer.leave().await {
-            tracing::debug!(%error, "the server wasn't told that the worker left; it forgets by itself");
-        }
+    }
+    if let Err(error) = claimer.leave().await {
+        tracing::debug!(%error, "the server wasn't told that the worker left; it forgets by itself");
     }
 }
 

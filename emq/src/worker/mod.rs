@@ -16,6 +16,7 @@ mod shares;
 mod shutdown;
 mod signal;
 mod slots;
+mod standing;
 mod stats;
 mod wait;
 
@@ -45,6 +46,7 @@ use self::{
     recurring::Recurrences,
     shares::Shares,
     slots::Slots,
+    standing::Stander,
     stats::Counters,
     wait::Watch,
 };
@@ -222,9 +224,18 @@ impl Worker {
         // Heard until the end, and not waited for then: also what is in hand in the grace time can be cancelled.
         let orders = Tasks { tracker: TaskTracker::new(), abandon: abandon.clone() };
         let lines: Vec<_> = watches.iter().flat_map(|watch| watch.lines.iter().map(Arc::clone)).collect();
+        let mut standing = None;
         for watch in watches {
             counters.watch(Arc::clone(&watch.waiter));
-            tasks.spawn_vital(watch.run(stop.clone()), &broken);
+            let longest = standing::longest_wait(plan.lease);
+            if let ([line], Some(longest)) = (&lines[..], longest) {
+                let (line, claimer) = (Arc::clone(line), line.claimer(&plan.name, plan.lease));
+                let (stander, claims) = Stander::new(line, Arc::clone(&counters), watch.waiter, claimer, longest);
+                standing = Some(claims);
+                tasks.spawn_vital(stander.run(stop.clone()), &broken);
+            } else {
+                tasks.spawn_vital(watch.run(stop.clone()), &broken);
+            }
         }
         for (queue, count) in plan.queues.iter().zip(&counts) {
             let served = u16::try_from(*count).unwrap_or(u16::MAX);
@@ -244,7 +255,7 @@ impl Worker {
                 Exchange::new(Arc::clone(&line), slots.clone(), Arc::clone(&counters), claimers, partitions.len() == 1);
             runs.spawn_vital(exchange.run(), &broken);
             exchanges.insert(line.store.name().clone(), (line.store.clone(), asking.clone()));
-            sources.push(Source::new(line, asking));
+            sources.push(Source::new(line, asking, standing.take()));
         }
 
         let give_back = Arc::new(Latch::default());

@@ -76,6 +76,10 @@ impl Promised {
         self.count == 0
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
     /// A slot for a job that has come, if there is a place.
     pub(super) fn take(&mut self) -> Option<Slot> {
         self.count = self.count.checked_sub(1)?;

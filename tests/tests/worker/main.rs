@@ -26,6 +26,7 @@ mod retries;
 mod runtime;
 mod settling;
 mod shutdown;
+mod standing;
 mod stats;
 mod stuck;
 mod waiting;

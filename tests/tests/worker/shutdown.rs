@@ -296,7 +296,8 @@ async fn a_claim_that_is_under_way_when_the_worker_stops_leaves_no_job_behind() 
         let proxy = Arc::new(Proxy::start(server.port()));
         let place = Place::through(&server, &proxy.url(), "underway").await;
         let near = Client::connect(server.url()).await.unwrap().queue(place.name()).unwrap();
-        let worker = start(place.worker(is_done()).lease(ms(60_000)).beat(ms(60_000)));
+        // So short that the claim isn't there already when the worker is woken.
+        let worker = start(place.worker(is_done()).lease(ms(3_900)).beat(ms(60_000)));
         place.waited_for(1).await;
         let (tell, mut held) = telling();
         let broken_line = Arc::downgrade(&proxy);
