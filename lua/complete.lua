@@ -8,8 +8,9 @@
 -- KEYS[6] events     emq:{q}:events             channel completed
 -- KEYS[7] marker     emq:{q}:marker             zset    set if someone waited for a slot
 -- KEYS[8] root       emq:{q}:<lanes>            lanes   slots and deduplication keys freed, or those passed on
--- ARGV[1..] per group of jobs that end alike: fencing token; retention in ms; result, encoded, or empty for none; how many;
---           their ids. At most 250 jobs
+-- ARGV[1..] per group of jobs that end alike: fencing token; retention in ms; result, encoded, or empty for none; something
+--           if they were plain when they were claimed: no lane, and nothing of what few jobs have; how many; their ids. At
+--           most 250 jobs
 --
 -- Answers one word per job, in order, or only one if that is OK for all:
 -- OK         the job is done

@@ -1,24 +1,25 @@
 -- Ends jobs as done whose tokens hold them, and answers a word for each, or one alone if that is `OK` for all. All are
 -- checked first; what can be written for all of them at once is. `args` has them from `at` on, in groups of jobs that end
--- alike: token, retention, result, how many, and their ids.
+-- alike: token, retention, result, whether they are plain, how many, and their ids.
 --
 -- The score in `done` is in whole ms. Its fraction is made from the token, for there is no row any more that could tell
 -- the completion that comes again from one of a worker that had lost the job.
 local function complete(queue, args, at)
   local time = now()
-  local rows, root = queue.rows, queue.root
+  local rows = queue.rows
+  local root = queue.root
   check_sets(queue.done)
 
   -- Two columns: a job's id, and what it has in common with others.
   local total, ids, groups = 0, {}, {}
   while args[at] do
-    local group = { token = args[at], retention = args[at + 1], result = args[at + 2] }
+    local group = { token = args[at], retention = args[at + 1], result = args[at + 2], is_plain = args[at + 3] ~= '' }
     -- Never what the markers have that aren't of a completion, see `lib/marks`; 10 bits are exact beside the ms.
     group.mark = (count(group.token) % 1022 + 1) / 1024
     -- As text, of which four digits tell 10 bits apart: the server is quicker with that than with a number.
     group.score = string.format('%.4f', time + tonumber(group.retention) + group.mark)
-    local last = at + 3 + tonumber(args[at + 3])
-    for i = at + 4, last do
+    local last = at + 4 + tonumber(args[at + 4])
+    for i = at + 5, last do
       total = total + 1
       ids[total], groups[total] = args[i], group
     end
@@ -27,8 +28,8 @@ local function complete(queue, args, at)
   if total == 0 then return 'OK' end
 
   local leases = redis.call('ZMSCORE', queue.active, unpack(ids))
-  local has_slots = redis.call('EXISTS', root .. 'slots', root .. 'gactive') > 0
-  local slots = has_slots and redis.pcall('HMGET', root .. 'slots', unpack(ids)) or {}
+  local slots = {}
+  if redis.call('EXISTS', root .. 'slots') == 1 then slots = redis.pcall('HMGET', root .. 'slots', unpack(ids)) end
   local seen, refusals, refused = {}, {}, 0
   local ended, ends, gone, markers, results, slot_ids, slot_lanes = {}, 0, {}, {}, {}, {}, {}
   -- Those that don't just leave the active set, with what of their rows is needed.
@@ -36,13 +37,19 @@ local function complete(queue, args, at)
 
   for i = 1, total do
     local id, group = ids[i], groups[i]
-    local row, refusal = rows .. id, nil
-    -- By pcall: a row of another type is as good as none, and must not stop what else the call does.
-    local field = has_slots and redis.pcall('HMGET', row, 'attempts', 'more', 'group')
-      or redis.pcall('HMGET', row, 'attempts', 'more')
-    local is_plain = leases[i] and field[1] == group.token and not field[2] and not seen[id]
+    local row = rows .. id
+    -- By pcall: a row of another type is as good as none, and must not stop what else the call does. Nothing of what few
+    -- jobs have comes to a job while it is active.
+    local attempts, more, lane, refusal
+    if group.is_plain then
+      attempts = redis.pcall('HGET', row, 'attempts')
+    else
+      local field = redis.pcall('HMGET', row, 'attempts', 'more', 'group')
+      attempts, more, lane = field[1], field[2], field[3]
+    end
+    local is_plain = leases[i] and attempts == group.token and not more and not seen[id]
     -- The slot of a claim of another implementation is that of the job's lane.
-    if not is_plain or field[3] and not slots[i] then
+    if not is_plain or lane and not slots[i] then
       local job
       job, refusal = fence_at(row, root, id, group.token, leases[i])
       local remembered = refusal == 'GONE' and tonumber(redis.call('ZSCORE', queue.done, id))
@@ -86,7 +93,8 @@ local function complete(queue, args, at)
       end_key(root, job.key, job.id, time)
     end
     for _, one in ipairs(results) do
-      redis.call('SET', one.row .. ':result', one.group.result, 'PX', one.group.retention)
+      local row, group = one.row, one.group
+      redis.call('SET', row .. ':result', group.result, 'PX', group.retention)
     end
     redis.call('DEL', unpack(gone))
     if waiting < ends then left_active(root, queue.marker) end

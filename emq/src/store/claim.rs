@@ -1,4 +1,8 @@
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    hash::{Hash, Hasher},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use fred::types::Value;
@@ -30,10 +34,28 @@ const VALUES_OF_MORE: usize = 5;
 /// let lease = emq::Lease::new(id, 3);
 /// assert_eq!((lease.id(), lease.token()), (id, 3));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub struct Lease {
     id: JobId,
     token: u64,
+    /// Whether the claim found that the job has no lane and nothing of what few jobs have. Then a completion needn't look
+    /// for that in the row: none of it comes to a job while it is active.
+    is_plain: bool,
+}
+
+/// By what it is the right to: the same job, claimed as often.
+impl PartialEq for Lease {
+    fn eq(&self, other: &Self) -> bool {
+        (self.id, self.token) == (other.id, other.token)
+    }
+}
+
+impl Eq for Lease {}
+
+impl Hash for Lease {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.id, self.token).hash(state);
+    }
 }
 
 impl Lease {
@@ -45,7 +67,7 @@ impl Lease {
     /// ```
     #[must_use]
     pub fn new(id: JobId, token: u64) -> Self {
-        Self { id, token }
+        Self { id, token, is_plain: false }
     }
 
     /// The job.
@@ -68,6 +90,10 @@ impl Lease {
     #[must_use]
     pub fn token(&self) -> u64 {
         self.token
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_plain
     }
 }
 
@@ -267,7 +293,7 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
     let name = reply.lenient_text()?;
     let (Some(id), Some(token)) = (id, token) else { return Ok(None) };
     Ok(Some(Claimed {
-        lease: Lease { id, token },
+        lease: Lease { id, token, is_plain: true },
         name,
         payload,
         failures: 0,
@@ -284,7 +310,11 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
 fn told_of<'a>(reply: &mut Reply, jobs: &'a mut [Option<Claimed>]) -> Result<Option<&'a mut Claimed>, CallError> {
     let at = reply.count()?;
     let job = usize::try_from(at).ok().and_then(|at| jobs.get_mut(at));
-    Ok(job.ok_or_else(|| unlike(reply.call(), &format!("more of a job {at} that isn't there")))?.as_mut())
+    let job = job.ok_or_else(|| unlike(reply.call(), &format!("more of a job {at} that isn't there")))?.as_mut();
+    Ok(job.map(|job| {
+        job.lease.is_plain = false;
+        job
+    }))
 }
 
 fn read_more(reply: &mut Reply, jobs: &mut [Option<Claimed>]) -> Result<(), CallError> {
@@ -354,6 +384,10 @@ mod tests {
         assert_eq!((bare.name.as_deref(), &bare.payload[..], bare.group.as_deref()), (None, &b"[]"[..], None));
         assert_eq!((bare.failures, bare.stalled, bare.max_attempts, bare.headers.len()), (0, 0, None, 0));
         assert_eq!(batch.jobs[2].group.as_deref(), Some("h"));
+        assert!(batch.jobs.iter().all(|job| !job.lease.is_plain()), "each has a lane, or more to tell");
+        let plain = &answer("7", 0, "JOB0JZGkP9AMvv 1 {} send", "", &[]).unwrap().jobs[0].lease;
+        assert!(plain.is_plain());
+        assert_eq!(*plain, Lease::new(plain.id(), 1), "the right is the same, however much is known of the job");
         assert!(!answer("7", 0, "", "", &[]).unwrap().more);
     }
 

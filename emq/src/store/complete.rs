@@ -32,7 +32,8 @@ pub(crate) struct Done {
 impl Done {
     /// Whether all but the id is the same.
     fn ends_like(&self, other: &Self) -> bool {
-        self.lease.token() == other.lease.token() && self.retention == other.retention && self.result == other.result
+        (self.lease.token(), self.lease.is_plain()) == (other.lease.token(), other.lease.is_plain())
+            && (self.retention, &self.result) == (other.retention, &other.result)
     }
 }
 
@@ -65,12 +66,13 @@ impl Store {
 
 /// The jobs in groups of those that stand together and end alike.
 pub(super) fn arguments(jobs: &[Done]) -> Vec<Value> {
-    let mut args = Vec::with_capacity(jobs.len() + 4);
+    let mut args = Vec::with_capacity(jobs.len() + 5);
     for group in jobs.chunk_by(Done::ends_like) {
         let Some(Done { lease, retention, result }) = group.first() else { continue };
         args.push(number(lease.token()));
         args.push(millis((*retention).max(LEAST_RETENTION)));
         args.push(result.clone().unwrap_or_default().into());
+        args.push(if lease.is_plain() { "1" } else { "" }.into());
         args.push(number(group.len() as u64));
         args.extend(group.iter().map(|job| Value::from(job.lease.id().as_str().to_owned())));
     }
@@ -107,14 +109,14 @@ mod tests {
             arguments(jobs).iter().map(|argument| argument.as_string().unwrap()).collect()
         };
         assert!(told(&[]).is_empty());
-        assert_eq!(told(&[done(a, 1, 60, ""), done(b, 1, 60, "")]), ["1", "60000", "", "2", a, b]);
+        assert_eq!(told(&[done(a, 1, 60, ""), done(b, 1, 60, "")]), ["1", "60000", "", "", "2", a, b]);
         assert_eq!(
             told(&[done(a, 1, 60, ""), done(b, 2, 60, ""), done(c, 2, 90, "")]),
-            ["1", "60000", "", "1", a, "2", "60000", "", "1", b, "2", "90000", "", "1", c]
+            ["1", "60000", "", "", "1", a, "2", "60000", "", "", "1", b, "2", "90000", "", "", "1", c]
         );
         assert_eq!(
             told(&[done(a, 1, 60, "7"), done(b, 1, 60, "7"), done(c, 1, 60, "")]),
-            ["1", "60000", "7", "2", a, b, "1", "60000", "", "1", c]
+            ["1", "60000", "7", "", "2", a, b, "1", "60000", "", "", "1", c]
         );
         assert_eq!(told(&[done(a, 1, 0, "")])[1], "60000", "what is finished is remembered for a while");
     }

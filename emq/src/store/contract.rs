@@ -132,7 +132,13 @@ fn header_body_and_rust_agree_on_the_arguments() {
             body::indices(&code, "ARGV").into_iter().partition(|index| index.parse::<usize>().is_ok());
         let numbers: BTreeSet<_> = (1..=args).map(|number| number.to_string()).collect();
         assert_eq!(fixed, numbers, "{name}: arguments that the body uses");
-        assert_eq!(!others.is_empty(), header.tail, "{name}: a variable number of arguments, {others:?}");
+        let tail = body::passed_from(&code);
+        assert!(tail.is_none_or(|from| from == args + 1), "{name}: passes on from ARGV[{tail:?}]");
+        assert_eq!(
+            !others.is_empty() || tail.is_some(),
+            header.tail,
+            "{name}: a variable number of arguments, {others:?}"
+        );
         for (names, values) in body::argument_locals(&code) {
             for (local, value) in names.iter().zip(&values) {
                 let indices = body::indices(value, "ARGV");

@@ -7,7 +7,7 @@ use support::{Dump, Raw, Server};
 
 use crate::expect::Brackets;
 use crate::facts::{Facts, Short};
-use crate::verb::{EXCHANGER, HOUR, Slot, WORKERS};
+use crate::verb::{EXCHANGER, HOUR, Right, Slot, WORKERS};
 
 /// Takes time off everything that has one, which is as good as letting it pass.
 const ADVANCE: &str = "
@@ -73,6 +73,8 @@ pub(crate) struct Stage<'a> {
     /// The last request of the worker that exchanges, and whether its answer is owed.
     pub(crate) request: u64,
     pub(crate) owed: bool,
+    /// The jobs that were plain when they were claimed last, as far as the claim was heard.
+    pub(crate) plain: Vec<Right>,
     /// The names of all workers there ever were, and whose place they had.
     pub(crate) names: Vec<(String, usize)>,
     pub(crate) brackets: Brackets,
@@ -109,6 +111,7 @@ impl Bench {
             claimers: std::array::from_fn(|_| None),
             request: 0,
             owed: false,
+            plain: Vec::new(),
             names: Vec::new(),
             prefix: format!("emq:{{{name}}}:"),
             ids: Slot::NUMBERS.iter().filter_map(|n| JobId::from_number(*n).ok()).collect(),

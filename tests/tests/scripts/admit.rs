@@ -72,7 +72,10 @@ async fn what_has_ended_keeps_its_id_until_it_may_be_forgotten() {
     let replies = admit(&mut scene, &[[FIRST, "work", "{}"], [SECOND, "work", "{}"]]).await;
     let replies: Vec<_> = replies.items().iter().map(Reply::text).collect();
     assert_eq!(replies, ["ENQUEUED".into(), format!("DUPLICATE {SECOND}  ")]);
-    assert_eq!(scene.command("ZRANGE @done 0 -1").await.to_string(), scene.command("ZRANGE @done -1 -1").await.to_string());
+    assert_eq!(
+        scene.command("ZRANGE @done 0 -1").await.to_string(),
+        scene.command("ZRANGE @done -1 -1").await.to_string()
+    );
     assert_eq!(scene.command("ZRANGE @pending 0 -1").await.items().len(), 1);
 }
 

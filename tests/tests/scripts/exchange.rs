@@ -10,7 +10,14 @@ async fn exchange(scene: &mut Scene, lease: &emq::Lease) -> support::Reply {
     let mut args = vec!["EVAL".to_owned(), script("exchange"), "13".to_owned()];
     args.extend(keys.split(' ').map(|key| key.replace('@', &prefix)));
     args.extend(["10", "30000", "w", "1"].map(str::to_owned));
-    args.extend([lease.token().to_string(), "60000".to_owned(), String::new(), "1".to_owned(), lease.id().to_string()]);
+    args.extend([
+        lease.token().to_string(),
+        "60000".to_owned(),
+        String::new(),
+        String::new(),
+        "1".to_owned(),
+        lease.id().to_string(),
+    ]);
     scene.raw.command(&args).await
 }
 

@@ -59,13 +59,13 @@ impl Older {
         let claimed = Self::call(raw, claim, queue, &["3", "20000", "older", &request.to_string()]).await;
         let mut jobs = Vec::new();
         for job in claimed.items()[5].items().chunks(4) {
-            jobs.extend([job[1].text(), "3600000", "", "1", job[0].text()]);
+            jobs.extend([job[1].text(), "3600000", "", "", "1", job[0].text()]);
         }
         if jobs.is_empty() {
             return 0;
         }
         assert_eq!(Self::call(raw, complete, queue, &jobs).await.text(), "OK");
-        jobs.len() as u64 / 5
+        jobs.len() as u64 / 6
     }
 }
 

@@ -101,6 +101,12 @@ pub(super) fn indices(code: &str, array: &str) -> BTreeSet<String> {
     rest.filter_map(|rest| rest.split(']').next()).map(str::to_owned).collect()
 }
 
+/// The number of the argument from which the code passes all to a function: `ARGV, 5)`.
+pub(super) fn passed_from(code: &str) -> Option<usize> {
+    let (_, rest) = code.split_once("ARGV, ")?;
+    rest.split_once(')')?.0.parse().ok()
+}
+
 /// Start of each call, start of what is inside of its brackets, and the end of that.
 fn spans(code: &str) -> Vec<(usize, usize, usize)> {
     let mut spans = Vec::new();

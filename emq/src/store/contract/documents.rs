@@ -89,7 +89,7 @@ fn add_derived(code: &str, rooted: &mut BTreeSet<String>) {
     let is_rooted = |key: &str, rooted: &BTreeSet<String>| root(key).is_some_and(|first| rooted.contains(first));
     for line in code.lines().map(str::trim) {
         let derived = line.strip_prefix("local ").and_then(|rest| rest.split_once(" = "));
-        if let Some((local, value)) = derived.filter(|(_, value)| value.contains(" .. "))
+        if let Some((local, value)) = derived.filter(|(_, value)| value.contains(" .. ") || value.starts_with("queue."))
             && is_rooted(value, rooted)
         {
             rooted.insert(local.to_owned());

@@ -27,10 +27,13 @@ impl Stage<'_> {
             }
             // On the same connection, so the claim is carried out before this is answered.
             self.queue.counts().await.map_err(failed)?;
+            self.plain.clear();
             (Answer::None, None)
         } else {
             let batch = claimer.claim(max).await.map_err(failed)?;
             none_dropped(batch.dropped)?;
+            // What these are, the library alone knows.
+            self.plain.retain(|right| batch.jobs.iter().all(|job| job.lease.id() != self.ids[right.slot.0]));
             (self.claimed(&batch, ms(lease))?, Some(batch.next_event))
         };
         self.claimers[worker] = Some(claimer);
@@ -67,9 +70,13 @@ impl Stage<'_> {
     ) -> Result<Played, String> {
         self.request += u64::from(!self.owed);
         self.owed = lost;
+        let told = self.told(done);
+        if lost {
+            self.plain.clear();
+        }
         let worker = self.names[EXCHANGER].0.clone();
         let mut args = vec![max.to_string(), lease.to_string(), worker, self.request.to_string()];
-        args.extend(self.told(done));
+        args.extend(told);
         let reply = self.call(&Script::read("exchange"), "", args).await;
         if lost && !reply.is_error() {
             return Ok((Answer::None, None));
@@ -82,12 +89,18 @@ impl Stage<'_> {
         let settled = all_settled(settled, done.len())?;
         let jobs = jobs.items().chunks(4).map(|job| self.handed(job));
         let mut jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        let mut plain = vec![true; jobs.len()];
         for lane in lanes.items().chunks(2) {
-            jobs[lane[0].int() as usize].lane = Some(lane[1].text().to_owned());
+            let job = lane[0].int() as usize;
+            jobs[job].lane = Some(lane[1].text().to_owned());
+            plain[job] = false;
         }
         for more in further.items() {
-            hear_more(&mut jobs, more.items())?;
+            plain[hear_more(&mut jobs, more.items())?] = false;
         }
+        self.plain.retain(|right| jobs.iter().all(|job| job.right.slot != right.slot));
+        let heard = jobs.iter().zip(plain).filter(|(_, is_plain)| *is_plain);
+        self.plain.extend(heard.map(|(job, _)| job.right));
         let claimed = Answer::Claimed { jobs, more: more.int() == 1, expired: expired.int() as usize };
         let wait = u64::try_from(next_event.int()).ok().map(Duration::from_millis);
         Ok((Answer::Exchanged(settled, Box::new(claimed)), Some(wait)))
@@ -104,14 +117,15 @@ impl Stage<'_> {
 
     /// What the scripts are told of jobs that are done: each in a group of its own, unless it ends like the one before.
     fn told(&self, done: &[Done]) -> Vec<String> {
-        let ends_like = |one: &Done, other: &Done| {
-            (one.right.token, one.retention, one.result) == (other.right.token, other.retention, other.result)
-        };
+        let is_plain = |done: &Done| self.plain.contains(&done.right);
+        let like = |done: &Done| (done.right.token, done.retention, done.result, is_plain(done));
+        let ends_like = |one: &Done, other: &Done| like(one) == like(other);
         let group = |group: &[Done]| {
             let Done { right, retention, result } = &group[0];
             let retention = retention.max(&LEAST_RETENTION).to_string();
             let result = result.map(|result| result.to_string()).unwrap_or_default();
-            let mut told = vec![right.token.to_string(), retention, result, group.len().to_string()];
+            let plain = if is_plain(&group[0]) { "1" } else { "" };
+            let mut told = vec![right.token.to_string(), retention, result, plain.to_owned(), group.len().to_string()];
             told.extend(group.iter().map(|done| self.id(done.right.slot).to_string()));
             told
         };
@@ -142,15 +156,17 @@ fn text(part: &Reply) -> Option<String> {
     }
 }
 
-fn hear_more(jobs: &mut [Handed], parts: &[Reply]) -> Result<(), String> {
+/// Answers which job it is.
+fn hear_more(jobs: &mut [Handed], parts: &[Reply]) -> Result<usize, String> {
     let number = |part: &Reply| text(part).map(|text| text.parse::<u32>().map_err(failed)).transpose();
-    let job = &mut jobs[parts[0].int() as usize];
+    let at = parts[0].int() as usize;
+    let job = &mut jobs[at];
     job.failures = number(&parts[1])?.unwrap_or(0);
     job.stalled = number(&parts[2])?.unwrap_or(0);
     job.max_attempts = number(&parts[3])?;
     let headers = text(&parts[4]).map(|headers| serde_json::from_str::<serde_json::Value>(&headers)).transpose();
     job.header = headers.map_err(failed)?.and_then(|headers| Some(headers.get("origin")?.as_str()?.to_owned()));
-    Ok(())
+    Ok(at)
 }
 
 fn all_settled(reply: &Reply, jobs: usize) -> Result<Vec<Settled>, String> {
