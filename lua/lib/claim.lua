@@ -94,6 +94,7 @@ local function claim(queue, n, lease, worker, request)
     return got
   end
 
+  local flat = { place = queue.pending, from = 0, got = 0 }
   local taken = 0
   if note and string.sub(note, 1, #request + 1) == request .. '|' then
     -- The reply of this very request was lost: what it took is still the worker's, under a lease that begins again.
@@ -109,7 +110,6 @@ local function claim(queue, n, lease, worker, request)
     local lanes = window(queue.root, n, exact)
     local fetched = #lanes
     local length = fetched > 0 and redis.call('LLEN', queue.root .. 'ring') or 0
-    local flat = { place = queue.pending, from = 0, got = 0 }
     local turns = in_turn(lanes, length, flat, math.min(n, room), settings[5], take)
     taken = handed
     if #expired > 0 then check_sets(queue.dead) end
@@ -157,7 +157,8 @@ local function claim(queue, n, lease, worker, request)
   end
 
   local more = 0
-  if room > 0 and (redis.call('ZCARD', queue.pending) > 0 or redis.call('LLEN', queue.root .. 'ring') > 0) then
+  local is_more_seen = flat.is_used_up == false
+  if room > 0 and (is_more_seen or redis.call('ZCARD', queue.pending) > 0 or redis.call('LLEN', queue.root .. 'ring') > 0) then
     more = 1
     wake(queue.marker)
   end
@@ -165,14 +166,20 @@ local function claim(queue, n, lease, worker, request)
   local soonest = math.huge
   -- Who has more to claim looks again before long; until then the beat does.
   if more == 0 then
-    for _, set in ipairs({ queue.schedule, queue.active, queue.root .. 'held' }) do
-      local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
+    local function look_at(head)
       soonest = math.min(soonest, tonumber(head[2]) or soonest)
     end
-    -- Slots that are due already are looked at on the beat: it may be that no worker here can run them.
-    local after = string.format('(%.0f', time)
-    local slot = redis.pcall('ZRANGEBYSCORE', queue.root .. 'repeat', after, '(+inf', 'LIMIT', 0, 1, 'WITHSCORES')
-    soonest = math.min(soonest, tonumber(slot[2]) or soonest)
+    look_at(redis.call('ZRANGE', queue.active, 0, 0, 'WITHSCORES'))
+    local held = queue.root .. 'held'
+    local recurring = queue.root .. 'repeat'
+    -- Most queues have none of these.
+    if redis.call('EXISTS', queue.schedule, held, recurring) > 0 then
+      look_at(redis.call('ZRANGE', queue.schedule, 0, 0, 'WITHSCORES'))
+      look_at(redis.call('ZRANGE', held, 0, 0, 'WITHSCORES'))
+      -- Slots that are due already are looked at on the beat: it may be that no worker here can run them.
+      local after = string.format('(%.0f', time)
+      look_at(redis.pcall('ZRANGEBYSCORE', recurring, after, '(+inf', 'LIMIT', 0, 1, 'WITHSCORES'))
+    end
   end
   if resumes and resumes > exact then soonest = math.min(soonest, resumes) end
   if rate and taken >= rate.room then

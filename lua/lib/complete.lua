@@ -11,7 +11,7 @@ local function complete(queue, args, at)
   check_sets(queue.done)
 
   -- Two columns: a job's id, and what it has in common with others.
-  local total, ids, groups = 0, {}, {}
+  local total, ids, groups, are_plain = 0, {}, {}, true
   while args[at] do
     local group = { token = args[at], retention = args[at + 1], result = args[at + 2], is_plain = args[at + 3] ~= '' }
     -- Never what the markers have that aren't of a completion, see `lib/marks`; 10 bits are exact beside the ms.
@@ -23,13 +23,16 @@ local function complete(queue, args, at)
       total = total + 1
       ids[total], groups[total] = args[i], group
     end
+    are_plain = are_plain and group.is_plain
     at = last + 1
   end
   if total == 0 then return 'OK' end
 
   local leases = redis.call('ZMSCORE', queue.active, unpack(ids))
   local slots = {}
-  if redis.call('EXISTS', root .. 'slots') == 1 then slots = redis.pcall('HMGET', root .. 'slots', unpack(ids)) end
+  if not are_plain and redis.call('EXISTS', root .. 'slots') == 1 then
+    slots = redis.pcall('HMGET', root .. 'slots', unpack(ids))
+  end
   local seen, refusals, refused = {}, {}, 0
   local ended, ends, gone, markers, results, slot_ids, slot_lanes = {}, 0, {}, {}, {}, {}, {}
   -- Those that don't just leave the active set, with what of their rows is needed.

@@ -1,7 +1,11 @@
 -- Raises, before anything is written, if one of these keys isn't a sorted set: a job must not be taken out of one place
 -- when it can't be put into the next.
 local function check_sets(...)
-  for _, key in ipairs({ ... }) do redis.call('ZCARD', key) end
+  local keys = { ... }
+  for i = 1, #keys do
+    local key = keys[i]
+    redis.call('ZCARD', key)
+  end
 end
 
 -- `attempts` and other fields of the row of an id that was found in a set, or nil if there is no such job. A key of

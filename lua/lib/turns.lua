@@ -4,7 +4,8 @@
 -- How many jobs a rate lets start now, and the rate itself: the generic cell rate algorithm, whose whole state is `tat`, the
 -- time at which the next job is due if they come evenly. In no window of one period do more than `max + burst - 1` start.
 local function allowed(text, time)
-  local words, tat = string.match(text or '', '^(%d+ %d+ %d+) ?([%d.]*)$')
+  if not text then return math.huge end
+  local words, tat = string.match(text, '^(%d+ %d+ %d+) ?([%d.]*)$')
   local max, period, burst = string.match(words or '', '(%d+) (%d+) (%d+)')
   max, period, burst = tonumber(max), tonumber(period), tonumber(burst)
   if not max or max < 1 or period < 1 or burst < 1 then return math.huge end

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use emq::Draft;
-use emq::{Admission, Completion, JobState, Settled};
+use emq::{Admission, Completion, JobState, Lease, Settled};
 
 use crate::scene::{MINUTE, Work, assert_after, scene};
 
@@ -50,6 +50,26 @@ async fn keeps_the_result_for_the_retention_and_takes_logs_and_key_along() {
         assert!(changes.contains(&change.into()), "{change}: {changes:?}");
     }
     assert_eq!(queue.get(id).await.unwrap().unwrap().result.unwrap(), "\"done\"".as_bytes());
+}
+
+#[tokio::test]
+async fn a_lease_that_was_made_by_hand_ends_a_job_as_that_of_its_claim_does() {
+    let plain = || Draft::of(Work { n: 0 });
+    for draft in [plain, || Draft::of(Work { n: 0 }).unique("k"), || Draft::of(Work { n: 0 }).group("north")] {
+        let mut all_changes = Vec::new();
+        for by_hand in [false, true] {
+            let mut scene = scene("complete").await;
+            scene.enqueue_as(draft()).await;
+            let claimed = scene.claim().await.lease;
+            let lease = if by_hand { Lease::new(claimed.id(), claimed.token()) } else { claimed };
+            let queue = scene.queue.clone();
+            let (settled, changes) = scene.changes(queue.complete(&lease, Completion::empty())).await;
+            assert_eq!(settled.unwrap(), Settled::Accepted);
+            assert_eq!(scene.command("EXISTS @de:k @slots @gactive @active").await.int(), 0);
+            all_changes.push(changes);
+        }
+        assert_eq!(all_changes[0], all_changes[1]);
+    }
 }
 
 #[tokio::test]
