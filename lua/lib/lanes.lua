@@ -137,23 +137,6 @@ local function hold_back(root, lane, resumes)
   if not known or tonumber(known) < resumes then redis.call('ZADD', root .. 'held', resumes, lane) end
 end
 
--- Frees the slot of its lane that a job held which was active until now. A lane that was at its limit can be served again.
--- Whose slot it is, the claim wrote down; for a claim of another implementation it is that of the job's lane.
-local function free_slot(root, marker, id, lane)
-  if lane and lane ~= '' then
-    local owner = redis.pcall('HGET', root .. 'slots', id)
-    if type(owner) == 'string' then
-      lane = owner
-      redis.pcall('HDEL', root .. 'slots', id)
-    end
-    local left = redis.pcall('HINCRBY', root .. 'gactive', lane, -1)
-    if type(left) == 'number' then
-      if left <= 0 then redis.pcall('HDEL', root .. 'gactive', lane) end
-      if left + 1 == limit_of(redis.pcall('HGET', root .. 'glimit', lane)) then offer(root, marker, lane) end
-    end
-  end
-end
-
 -- Takes slots: `slots` has ids, each with its lane behind it, `running` how many of each lane.
 local function take_slots(root, slots, running)
   local names, sums = {}, {}
@@ -167,7 +150,8 @@ local function take_slots(root, slots, running)
   redis.pcall('HSET', root .. 'gactive', unpack(sums))
 end
 
--- What `free_slot` does, for many jobs of which `lanes` says in whose slot each of them is.
+-- Frees the slots of jobs that were active until now; `lanes` says in whose slot each of them is. A lane that was at its limit
+-- can be served again.
 local function free_slots(root, marker, ids, lanes)
   local names, freed = {}, {}
   for _, lane in ipairs(lanes) do
@@ -192,6 +176,14 @@ local function free_slots(root, marker, ids, lanes)
   if #less > 0 then redis.pcall('HSET', root .. 'gactive', unpack(less)) end
   if #none > 0 then redis.pcall('HDEL', root .. 'gactive', unpack(none)) end
   for _, lane in ipairs(open) do offer(root, marker, lane) end
+end
+
+-- The same for one job of this lane, if it has one. Whose slot it is, the claim wrote down; for a claim of another
+-- implementation it is that of the job's lane.
+local function free_slot(root, marker, id, lane)
+  if not lane or lane == '' then return end
+  local owner = redis.pcall('HGET', root .. 'slots', id)
+  free_slots(root, marker, { id }, { type(owner) == 'string' and owner or lane })
 end
 
 -- Wakes a worker if fewer jobs are active now, and that is what others waited for.
