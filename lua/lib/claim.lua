@@ -23,6 +23,11 @@ local function read_waiting(rows, id)
   }
 end
 
+-- How a job that a request took is noted: nearly always it is the first claim of that job.
+local function noted(id, token)
+  return token == '1' and id or id .. ':' .. token
+end
+
 -- Moves waiting jobs to the active set under a lease; answers what `claim` answers. What is claimed is gathered first and
 -- written afterwards, so that what raises in between has taken nothing. The places have been checked.
 local function claim(queue, n, lease, worker, request)
@@ -98,12 +103,13 @@ local function claim(queue, n, lease, worker, request)
   local taken = 0
   if note and string.sub(note, 1, #request + 1) == request .. '|' then
     -- The reply of this very request was lost: what it took is still the worker's, under a lease that begins again.
-    for id, token in string.gmatch(note, '|([^|:]+):([^|]+)') do
+    for entry in string.gmatch(note, '|([^|]+)') do
+      local id = string.sub(entry, 1, 14)
       local row, more = read_waiting(rows, id)
-      if row and row[1] == token and redis.call('ZSCORE', queue.active, id) then
+      if row and noted(id, row[1] or '') == entry and redis.call('ZSCORE', queue.active, id) then
         redis.call('ZREM', queue.active, id)
         redis.call('ZADD', queue.active, deadline, id)
-        hand(id, token, row, more, more and more.lane)
+        hand(id, row[1], row, more, more and more.lane)
       end
     end
   elseif room > 0 then
@@ -138,7 +144,7 @@ local function claim(queue, n, lease, worker, request)
         if more.unique == 'start' then started[#started + 1] = { id = id, key = more.key } end
       end
       leases[2 * i - 1], leases[2 * i] = deadline, id
-      mine[i + 2] = id .. ':' .. token
+      mine[i + 2] = noted(id, token)
     end
     if taken > 0 then
       add_leases(queue.active, leases)

@@ -34,7 +34,7 @@ local function complete(queue, args, at)
     slots = redis.pcall('HMGET', root .. 'slots', unpack(ids))
   end
   local seen, refusals, refused = {}, {}, 0
-  local ended, ends, gone, markers, results, slot_ids, slot_lanes = {}, 0, {}, {}, {}, {}, {}
+  local ends, gone, markers, results, slot_ids, slot_lanes = 0, {}, {}, {}, {}, {}
   -- Those that don't just leave the active set, with what of their rows is needed.
   local others, waiting = {}, 0
 
@@ -70,7 +70,6 @@ local function complete(queue, args, at)
       refusals[i], refused = refusal, refused + 1
     else
       ends, seen[id] = ends + 1, true
-      ended[ends] = id
       gone[2 * ends - 1] = row
       gone[2 * ends] = row .. ':logs'
       markers[2 * ends - 1], markers[2 * ends] = group.score, id
@@ -78,6 +77,14 @@ local function complete(queue, args, at)
       if slots[i] and leases[i] then
         slot_ids[#slot_ids + 1], slot_lanes[#slot_lanes + 1] = id, slots[i]
       end
+    end
+  end
+
+  local ended = ids
+  if refused > 0 then
+    ended = {}
+    for i = 1, total do
+      if not refusals[i] then ended[#ended + 1] = ids[i] end
     end
   end
 

@@ -310,11 +310,11 @@ fn read_job(reply: &mut Reply, term: Duration, leased_until: Instant) -> Result<
 fn told_of<'a>(reply: &mut Reply, jobs: &'a mut [Option<Claimed>]) -> Result<Option<&'a mut Claimed>, CallError> {
     let at = reply.count()?;
     let job = usize::try_from(at).ok().and_then(|at| jobs.get_mut(at));
-    let job = job.ok_or_else(|| unlike(reply.call(), &format!("more of a job {at} that isn't there")))?.as_mut();
-    Ok(job.map(|job| {
+    let mut job = job.ok_or_else(|| unlike(reply.call(), &format!("more of a job {at} that isn't there")))?.as_mut();
+    if let Some(job) = &mut job {
         job.lease.is_plain = false;
-        job
-    }))
+    }
+    Ok(job)
 }
 
 fn read_more(reply: &mut Reply, jobs: &mut [Option<Claimed>]) -> Result<(), CallError> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::facts::{Facts, Spot, row};
 use crate::model::{Hold, Job, Model, Moment, NAME, Note, Place, Spent, headers, line_text, payload, state_text};
-use crate::verb::{HOUR, Lane};
+use crate::verb::{HOUR, Lane, Slot};
 
 /// Between which two times of the server's clock each verb was carried out.
 #[derive(Clone, Debug, Default)]
@@ -302,7 +302,12 @@ impl Wanted<'_> {
     }
 
     fn note(&mut self, worker: usize, note: &Note) {
-        let took: Vec<String> = note.took.iter().map(|(slot, token)| format!("{slot:?}:{token}")).collect();
+        // A first claim is noted without its token.
+        let noted = |(slot, token): &(Slot, u64)| match token {
+            1 => format!("{slot:?}"),
+            token => format!("{slot:?}:{token}"),
+        };
+        let took: Vec<String> = note.took.iter().map(noted).collect();
         let between = self.brackets.of(note.at, self.model.clock);
         let want = Want::Note { request: note.request, between, took: took.join("|") };
         self.want("claims", "hash", &format!("w{worker}"), want);
