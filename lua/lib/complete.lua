@@ -46,7 +46,7 @@ local function complete(queue, alike)
   for i = 1, total do
     local id, group, row = ids[i], groups[i], queue.rows .. ids[i]
     -- By pcall: a row of another type is as good as none, and must not stop what else the call does.
-    local field = redis.pcall('HMGET', row, 'attempts', 'more', 'group')
+    local field = redis.pcall('HMGET', row, 'attempts', 'more', 'group', 'logged')
     local is_plain = leases[i] and field[1] == group.token and not field[2] and not seen[id]
     -- The slot of a claim of another implementation is that of the job's lane.
     local is_where_it_says = slots[i] or not field[3]
@@ -56,7 +56,9 @@ local function complete(queue, alike)
       ends, seen[id] = ends + 1, true
       ended[ends] = id
       gone[#gone + 1] = row
-      gone[#gone + 1] = row .. ':logs'
+      -- Of most jobs there are none, and to look for what isn't there costs the server as much as to find it. Other
+      -- implementations don't say that an earlier run has logged.
+      if field[4] or group.token ~= '1' then gone[#gone + 1] = row .. ':logs' end
       markers[2 * ends - 1], markers[2 * ends] = group.score, id
       if group.result ~= '' then results[#results + 1] = { row = row, group = group } end
       if slots[i] and leases[i] then
