@@ -56,7 +56,9 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match run(&settings).await {
+    // In a task, as the handler of a web server is: what awaits in `main` has to wake another thread with each step.
+    let run = tokio::spawn(async move { run(&settings).await });
+    match run.await.unwrap_or_else(|panicked| Err(panicked.into())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error}");

@@ -1,8 +1,9 @@
 //! Trials, run in turn.
 
-use std::{fmt, pin::Pin};
+use std::fmt;
 
 use emq::BoxError;
+use futures_util::future::BoxFuture;
 
 use crate::{
     meter::Sample,
@@ -11,7 +12,7 @@ use crate::{
     table::Table,
 };
 
-type Run<'a> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<Sample, BoxError>> + 'a>> + 'a>;
+type Run<'a> = Box<dyn Fn() -> BoxFuture<'a, Result<Sample, BoxError>> + Send + Sync + 'a>;
 
 /// Something to measure, again and again.
 pub(crate) struct Trial<'a> {
@@ -26,9 +27,9 @@ impl fmt::Debug for Trial<'_> {
 }
 
 impl<'a> Trial<'a> {
-    pub(crate) fn new<F>(label: impl Into<String>, run: impl Fn() -> F + 'a) -> Self
+    pub(crate) fn new<F>(label: impl Into<String>, run: impl Fn() -> F + Send + Sync + 'a) -> Self
     where
-        F: Future<Output = Result<Sample, BoxError>> + 'a,
+        F: Future<Output = Result<Sample, BoxError>> + Send + 'a,
     {
         Self { label: label.into(), run: Box::new(move || Box::pin(run())) }
     }

@@ -19,6 +19,9 @@ use crate::{
 /// The shortest time between two renewals of one lease.
 const SHORTEST_BEAT: Duration = Duration::from_millis(10);
 
+/// How long nobody looks at the leases at most: a lease that comes meanwhile, and is due later, needn't wake the keeper.
+const LONGEST_SLEEP: Duration = Duration::from_secs(5);
+
 /// The longest pause after a renewal that failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -36,6 +39,8 @@ struct Leases {
     /// Runs that block their threads, and were written off.
     stuck: HashSet<u64>,
     last_key: u64,
+    /// When they are looked at next.
+    look: Option<Instant>,
 }
 
 /// One lease in hand.
@@ -61,7 +66,7 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Beat {
     pub(super) due: HashMap<QueueName, Vec<(u64, Entry)>>,
-    pub(super) next: Option<Instant>,
+    pub(super) next: Instant,
     /// Runs that are past their timeout and can't be dropped: their jobs are to be failed.
     pub(super) stuck: Vec<Entry>,
 }
@@ -107,7 +112,7 @@ impl Held {
         let mut leases = self.leases();
         leases.last_key += 1;
         let key = leases.last_key;
-        let hurry = leases.by_key.values().all(|other| due < other.due);
+        let hurry = leases.look.is_none_or(|look| due < look);
         leases.by_key.insert(key, Entry { delivery, term, due });
         drop(leases);
         if hurry {
@@ -138,7 +143,8 @@ impl Held {
             let look = entry.due.min(entry.state().until());
             entry.state().overdue().map_or(look, |end| look.min(end))
         });
-        let next = next.min();
+        let next = next.fold(later(now, LONGEST_SLEEP), Instant::min);
+        leases.look = Some(next);
         drop(leases);
         // Not under the lock: who is woken may drop what it kept.
         lost.iter().for_each(|(_, entry)| entry.state().lose());

@@ -70,15 +70,8 @@ pub(super) async fn renewals(held: Arc<Held>, server: impl Renew, stop: Cancella
         tokio::select! {
             () = stop.cancelled() => return,
             () = held.hurry.notified() => {}
-            () = sleep_or_forever(beat.next) => {}
+            () = sleep_until(beat.next) => {}
         }
-    }
-}
-
-async fn sleep_or_forever(until: Option<Instant>) {
-    match until {
-        Some(until) => sleep_until(until).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -110,6 +110,21 @@ async fn a_short_lease_that_comes_while_the_keeper_sleeps_is_not_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lease_that_comes_after_a_long_pause_is_renewed_in_time() {
+    let server = Server::that_renews();
+    let keeper = server.keeper();
+    sleep(SECOND * 62).await;
+    let long = keeper.keep(&delivery());
+    sleep(SECOND * 11).await;
+    assert_eq!(server.seconds(), [72]);
+    drop(long);
+    sleep(SECOND * 62).await;
+    let _short = keeper.keep(&delivery_wanting(3 * SECOND));
+    sleep(SECOND * 3 / 2).await;
+    assert_eq!(server.seconds(), [72, 135, 136]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_runs_out_unrenewed_is_given_up_then_and_not_before() {
     let server = Server::that_is_away();
     let (keeper, delivery) = (server.keeper(), delivery());
