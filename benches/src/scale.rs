@@ -56,7 +56,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
 
     let mut table = Table::new(&[&["lanes"], VERBS.as_slice()].concat());
     let mut first = None;
-    for lanes in if settings.quick { vec![10, 1_000] } else { vec![10, 1_000, 100_000] } {
+    for lanes in if settings.quick { vec![10, 1_000] } else { vec![10, JOBS as u64, 1_000, 100_000] } {
         let lab = Lab::start(settings).await;
         let client = lab.client().await?;
         let body = body(PAYLOAD);
@@ -66,7 +66,10 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), BoxError> {
         table.row(cells(counted(lanes), &costs, first.get_or_insert(costs)));
         eprintln!("bench: {lanes} lanes: {costs:.2?} µs");
     }
-    println!("The same, with jobs in so many lanes:\n\n{table}");
+    println!(
+        "The same, with jobs in so many lanes. A claim of {JOBS} jobs serves so many lanes at most, and each that it serves \
+         has its cost:\n\n{table}"
+    );
 
     let mut table = Table::new(&["hash-max-listpack-value", "waiting", "active", "scheduled", "dead", "completed"]);
     for value in ["64", "1024"] {
