@@ -1,11 +1,11 @@
 //! `limit`: what this server can do with nothing but the needed commands, sent by a client that costs next to nothing.
 //!
-//! The scripts are in `limit/`, and are not emq's: they do what its guarantees need, and know no priorities, delays,
-//! deduplication keys, results or events. So they are a yardstick that stays as it is while emq changes.
+//! The scripts are those of `bare.rs`.
 
 use emq::BoxError;
 
 use crate::{
+    bare::Script,
     lab::Lab,
     meter::Sample,
     pipe::Pipe,
@@ -39,7 +39,7 @@ pub(crate) fn enqueue(settings: &Settings, per_call: u64, payload: usize, jobs: 
     Trial::new(format!("limit, {per_call} a call"), move || async move {
         let lab = Lab::start(settings).await;
         let mut pipe = Pipe::open(lab.port()).await?;
-        let script = Script::enqueue(&mut pipe).await?;
+        let script = Script::enqueue(&mut pipe, KEYS).await?;
         let meter = lab.meter().await;
         fill(&mut pipe, &script, per_call, payload, jobs).await?;
         Ok(meter.stop(jobs).await)
@@ -55,37 +55,6 @@ pub(crate) fn cycle(settings: &Settings, per_call: u64, jobs: u64) -> Trial<'_> 
 /// The same, one job after the other: a round trip for each.
 pub(crate) fn one_by_one(settings: &Settings, jobs: u64) -> Trial<'_> {
     Trial::new("limit, one after the other", move || work(settings, 1, 1, jobs))
-}
-
-/// A script on the server.
-struct Script {
-    /// All that comes in front of the arguments.
-    head: Vec<Vec<u8>>,
-}
-
-impl Script {
-    async fn enqueue(pipe: &mut Pipe) -> Result<Self, BoxError> {
-        let keys = ["job:", "pending", "done", "marker"];
-        Self::load(pipe, include_str!("limit/enqueue.lua"), &keys).await
-    }
-
-    async fn cycle(pipe: &mut Pipe) -> Result<Self, BoxError> {
-        let keys = ["job:", "pending", "active", "done", "claims", "metrics:completed"];
-        Self::load(pipe, include_str!("limit/cycle.lua"), &keys).await
-    }
-
-    async fn load(pipe: &mut Pipe, source: &str, keys: &[&str]) -> Result<Self, BoxError> {
-        let hash = pipe.call(&["SCRIPT", "LOAD", source]).await?;
-        let mut head = vec![b"EVALSHA".to_vec(), hash.bytes().to_vec(), keys.len().to_string().into_bytes()];
-        head.extend(keys.iter().map(|key| format!("{KEYS}{key}").into_bytes()));
-        Ok(Self { head })
-    }
-
-    fn push(&self, pipe: &mut Pipe, args: &[Vec<u8>]) -> Result<(), BoxError> {
-        // Not chained: the length has to be known.
-        let all: Vec<&[u8]> = self.head.iter().chain(args).map(Vec::as_slice).collect();
-        Ok(pipe.push(all.into_iter())?)
-    }
 }
 
 fn calls_under_way(per_call: u64) -> u64 {
@@ -116,9 +85,9 @@ async fn fill(pipe: &mut Pipe, script: &Script, per_call: u64, payload: usize, j
 async fn work(settings: &Settings, per_call: u64, hands: u64, jobs: u64) -> Result<Sample, BoxError> {
     let lab = Lab::start(settings).await;
     let mut pipe = Pipe::open(lab.port()).await?;
-    let script = Script::enqueue(&mut pipe).await?;
+    let script = Script::enqueue(&mut pipe, KEYS).await?;
     fill(&mut pipe, &script, 1_000, 100, jobs).await?;
-    let script = Script::cycle(&mut pipe).await?;
+    let script = Script::cycle(&mut pipe, KEYS).await?;
     let n = per_call.to_string().into_bytes();
     let call = |hand: u64, request: u64| {
         let [hand, request] = [hand, request].map(|number| number.to_string().into_bytes());

@@ -14,9 +14,10 @@
 //! worth little.
 //!
 //! Where to look: `lab.rs` starts a server, `nodes.rs` a Cluster, and `meter.rs` reads what a run cost it; `trial.rs` runs trials in turn and
-//! prints them; a file per program; `pipe.rs` is the raw socket of `limit`, with its scripts in `limit/`; `number.rs`,
-//! `table.rs` and `chart.rs` have no I/O. The other queues are in `peers/`, a workspace of its own.
+//! prints them; a file per program; `bare.rs` has the bare commands, with their scripts in `bare/`, and `pipe.rs` their raw socket;
+//! `number.rs`, `table.rs` and `chart.rs` have no I/O. The other queues are in `peers/`, a workspace of its own.
 
+mod bare;
 mod chart;
 mod enqueue;
 mod idle;

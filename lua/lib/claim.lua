@@ -71,14 +71,11 @@ local function claim(queue, n, lease, worker, request)
       -- One more, which says whether that is all.
       local ids = redis.pcall('ZRANGE', line.place, line.from, line.from + look)
       line.is_used_up = #ids <= look
+      if #ids > 0 and line.from == 0 then lines[#lines + 1] = line end
       look = math.min(look, #ids)
-      if look > 0 and not line.ids then
-        lines[#lines + 1], line.ids = line, {}
-      end
       for i = 1, look do
         local id = ids[i]
         local row, more = read_waiting(rows, id)
-        line.ids[line.from + i] = id
         if not row then
           dropped = dropped + 1
         elseif more and more.cancel then
@@ -121,7 +118,8 @@ local function claim(queue, n, lease, worker, request)
     if #expired > 0 then check_sets(queue.dead) end
     if #cancelled > 0 then check_sets(queue.root .. 'done') end
 
-    for _, line in ipairs(lines) do redis.call('ZREM', line.place, unpack(line.ids)) end
+    -- Whatever was looked at goes, and that is the head of each line.
+    for _, line in ipairs(lines) do redis.call('ZREMRANGEBYRANK', line.place, 0, line.from - 1) end
     if fetched > 0 then
       turn_ring(queue.root, lanes, fetched, turns, time)
       redis.call('HSET', queue.meta, 'turn', turn_text(turns, lanes))

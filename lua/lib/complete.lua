@@ -44,11 +44,15 @@ local function complete(queue, args, at)
     -- By pcall: a row of another type is as good as none, and must not stop what else the call does. Nothing of what few
     -- jobs have comes to a job while it is active.
     local attempts, more, lane, refusal
+    -- An earlier run may have logged, and one of another implementation doesn't say so. To ask whether this one has takes
+    -- longer than to delete nothing, unless other fields are asked for, too.
+    local may_have_logs = true
     if group.is_plain then
       attempts = redis.pcall('HGET', row, 'attempts')
     else
-      local field = redis.pcall('HMGET', row, 'attempts', 'more', 'group')
+      local field = redis.pcall('HMGET', row, 'attempts', 'more', 'group', 'logged')
       attempts, more, lane = field[1], field[2], field[3]
+      may_have_logs = field[4] or group.token ~= '1'
     end
     local is_plain = leases[i] and attempts == group.token and not more and not seen[id]
     -- The slot of a claim of another implementation is that of the job's lane.
@@ -70,8 +74,8 @@ local function complete(queue, args, at)
       refusals[i], refused = refusal, refused + 1
     else
       ends, seen[id] = ends + 1, true
-      gone[2 * ends - 1] = row
-      gone[2 * ends] = row .. ':logs'
+      gone[#gone + 1] = row
+      if may_have_logs then gone[#gone + 1] = row .. ':logs' end
       markers[2 * ends - 1], markers[2 * ends] = group.score, id
       if group.result ~= '' then results[#results + 1] = { row = row, group = group } end
       if slots[i] and leases[i] then

@@ -36,6 +36,7 @@ async fn keeps_the_result_for_the_retention_and_takes_logs_and_key_along() {
     let mut scene = scene("complete").await;
     let id = scene.enqueue_as(Draft::of(Work { n: 0 }).unique("k")).await;
     let lease = scene.claim().await.lease;
+    scene.command(&format!("HSET @job:{id} logged 1")).await;
     scene.command(&format!("RPUSH @job:{id}:logs one two")).await;
     let queue = scene.queue.clone();
     let (settled, changes) = scene.changes(queue.complete(&lease, Completion::of("done").unwrap())).await;

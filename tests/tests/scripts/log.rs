@@ -23,6 +23,26 @@ async fn lines_are_kept_in_order_and_go_with_the_job() {
 }
 
 #[tokio::test]
+async fn lines_of_a_first_run_go_when_it_completes() {
+    let mut scene = scene("log").await;
+    let ctx = scene.context().await;
+    ctx.log("one").await.unwrap();
+    scene.queue.complete(&Lease::new(ctx.id(), ctx.fence()), Completion::empty()).await.unwrap();
+    assert!(!scene.dump().await.lines().iter().any(|line| line.contains(":logs")));
+}
+
+#[tokio::test]
+async fn lines_that_another_implementation_has_kept_of_an_earlier_run_go_too() {
+    let mut scene = scene("log").await;
+    let lease = scene.claimed().await;
+    scene.command(&format!("RPUSH @job:{}:logs one", lease.id())).await;
+    scene.queue.release(&lease).await.unwrap();
+    let lease = scene.claim().await.lease;
+    scene.queue.complete(&lease, Completion::empty()).await.unwrap();
+    assert!(!scene.dump().await.lines().iter().any(|line| line.contains(":logs")));
+}
+
+#[tokio::test]
 async fn the_newest_lines_are_kept_and_of_each_no_more_than_is_shown() {
     let mut scene = scene("log").await;
     let ctx = scene.context().await;

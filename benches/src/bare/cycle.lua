@@ -22,7 +22,7 @@ if #ids > 0 then
 end
 
 local jobs, leases, note = {}, {}, { request }
-local next = redis.call('ZRANGE', pending, 0, n - 1)
+local next = n > 0 and redis.call('ZRANGE', pending, 0, n - 1) or {}
 for i, id in ipairs(next) do
   local key = rows .. id
   local row = redis.call('HMGET', key, 'attempts', 'payload', 'name')
