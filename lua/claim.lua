@@ -17,9 +17,9 @@
 -- ARGV[4] request   unique among the worker's claims; the same again answers with the same jobs
 --
 -- Answers the request; 1 if work is left, else 0; ms until the next job falls due or loses its lease, a limit ends, or the
--- slot of a recurring job comes, or -1, also if work is left; how many ids without a row were dropped; how many jobs had expired; and three
--- lists: id, token, payload and name of each job; of those with a lane, which job, counted from 0, and the lane; of those that
--- have more to tell a list each, which job, failures, stalled, max_attempts, headers.
+-- slot of a recurring job comes, or -1, also if work is left, or nothing is there; how many ids without a row were dropped;
+-- how many jobs had expired; and three lists: id, token, payload and name of each job; of those with a lane, which job, counted
+-- from 0, and the lane; of those that have more to tell a list each, which job, failures, stalled, max_attempts, headers.
 --
 -- uses lib/clock, lib/guard, lib/marks, lib/waiting, lib/lanes, lib/unique, lib/events, lib/ending, lib/turns, lib/claim
 

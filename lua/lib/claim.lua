@@ -2,7 +2,7 @@
 -- searches from its head for each member that comes or goes. A member that is too long for a list makes it an index,
 -- and that it stays until it is empty.
 local function add_leases(active, leases)
-  if #leases < 32 then
+  if #leases <= 32 then
     redis.call('ZADD', active, unpack(leases))
   else
     local long = string.rep('-', 100)

@@ -2,8 +2,12 @@ use std::time::Duration;
 
 use crate::{
     clock::NEVER,
-    store::{Batch, CallError, ClaimCall, Done, Settled, Store, Waiter},
+    store::{Batch, CallError, ClaimCall, Done, MOST_PLAIN, Settled, Store, Waiter},
 };
+
+/// For how many claims the short form of the script isn't tried again where it hasn't done: most queues are plain at all
+/// times, or never.
+const UNTRIED: u32 = 32;
 
 /// How long the server waits for a sign of life of a claimed job, unless set: 30 s.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
@@ -34,6 +38,8 @@ pub struct Claimer {
     request: u64,
     /// Whether the answer to the current request is still owed.
     owed: bool,
+    /// How many more claims are made without a try of the short form.
+    untried: u32,
 }
 
 impl Claimer {
@@ -41,7 +47,7 @@ impl Claimer {
         // What a request took is kept under this name. Two processes of one configured name must not find each
         // other's jobs there.
         let worker = format!("{worker}.{:016x}", rand::random::<u64>());
-        Self { store, worker, lease: DEFAULT_LEASE, request: 0, owed: false }
+        Self { store, worker, lease: DEFAULT_LEASE, request: 0, owed: false, untried: 0 }
     }
 
     /// How long the server waits for a sign of life of a job it hands out; 30 s by default. Rounded up to whole ms.
@@ -87,25 +93,47 @@ impl Claimer {
     /// # Ok(()) }
     /// ```
     pub async fn claim(&mut self, max: usize) -> Result<Batch, CallError> {
+        let is_plain = self.tries_plain(max);
         let request = self.next_request();
         let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
-        let batch = self.store.claim(claim).await?;
+        let plain = if is_plain { self.store.claim_plain(&claim).await? } else { None };
+        let batch = match plain {
+            Some(batch) => batch,
+            None => {
+                self.untried = if is_plain { UNTRIED } else { self.untried };
+                self.store.claim(&claim).await?
+            }
+        };
         self.owed = false;
         Ok(batch)
     }
 
-    /// Claims when the queue's marker is set, or after `longest`; as [`claim`](Self::claim), but that it isn't repeated.
+    /// Claims when the queue's marker is set, or after `longest`; as [`claim`](Self::claim), but that the wait isn't repeated.
     pub(crate) async fn claim_when_woken(
         &mut self,
         waiter: &Waiter,
         max: usize,
         longest: Duration,
     ) -> Result<Batch, CallError> {
+        let is_plain = self.tries_plain(max);
         let request = self.next_request();
         let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
-        let batch = self.store.claim_when_woken(waiter, claim, longest).await?;
+        let batch = match self.store.claim_when_woken(waiter, &claim, is_plain, longest).await? {
+            Some(batch) => batch,
+            None => {
+                self.untried = UNTRIED;
+                self.store.claim(&claim).await?
+            }
+        };
         self.owed = false;
         Ok(batch)
+    }
+
+    /// Whether the next request is to be tried by the short form: not one that the server may know.
+    fn tries_plain(&mut self, max: usize) -> bool {
+        let tries = max <= MOST_PLAIN && self.untried == 0 && !self.owed;
+        self.untried = self.untried.saturating_sub(1);
+        tries
     }
 
     /// Completes jobs and claims others in the same call; as [`claim`](Self::claim).

@@ -46,6 +46,7 @@ fn scripts() -> Vec<Known> {
         release, remove, resume, retry, revive, snooze, state, trim, tune, update
     );
     scripts.push(known("enqueue", &super::enqueue::ADMIT));
+    scripts.push(known("claim", &super::claim::PLAIN));
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));
     scripts.push(known("node", &super::node::RETURN));

@@ -67,7 +67,7 @@ use std::sync::Arc;
 use self::keys::Keys;
 pub(crate) use self::{
     beat::Beat,
-    claim::ClaimCall,
+    claim::{ClaimCall, MOST_PLAIN},
     complete::{Done, MAX_COMPLETIONS},
     connection::{Connection, Settings, patiently},
     durable::{Confirmers, Reached},

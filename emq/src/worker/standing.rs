@@ -20,12 +20,12 @@ use super::{
 };
 use crate::{
     queue::Claimer,
-    store::{Batch, CallError, Waiter},
+    store::{Batch, CallError, MOST_PLAIN, Waiter},
 };
 
-/// The most jobs that such a claim takes. A worker that vanishes without a word, as with its machine, is still handed what
+/// The most jobs that such a claim takes, which is what its script can do in its short form. A worker that vanishes without a word, as with its machine, is still handed what
 /// comes next: that waits for the end of its lease, and should be little.
-pub(super) const MOST: usize = 16;
+pub(super) const MOST: usize = MOST_PLAIN;
 
 /// How long one wait lasts before the queue is looked at without a marker.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -84,6 +84,8 @@ pub(super) struct Stander {
     counters: Arc<Counters>,
     waiter: Arc<Waiter>,
     claimer: Claimer,
+    /// The server has the script: the first claim doesn't stand, and sees to that.
+    is_known: bool,
     longest: Duration,
     requests: mpsc::UnboundedReceiver<Request>,
     looking: Arc<Notify>,
@@ -99,8 +101,8 @@ impl Stander {
     ) -> (Self, Standing) {
         let (sender, requests) = mpsc::unbounded_channel();
         let looking = Arc::new(Notify::new());
-        let stander = Self { line, counters, waiter, claimer, longest, requests, looking: Arc::clone(&looking) };
-        (stander, Standing { requests: sender, looking })
+        let asking = Standing { requests: sender, looking: Arc::clone(&looking) };
+        (Self { line, counters, waiter, claimer, is_known: false, longest, requests, looking }, asking)
     }
 
     /// Answers each claim, until the worker stops.
@@ -119,7 +121,7 @@ impl Stander {
     /// `None` if the worker has stopped and the server doesn't answer.
     async fn claim(&mut self, most: usize, stop: &CancellationToken) -> Option<Result<Batch, CallError>> {
         // If the last answer was lost, the server may have jobs for this worker already.
-        if !self.claimer.is_owed() {
+        if self.is_known && !self.claimer.is_owed() {
             match self.wait(most, stop).await? {
                 Ok(batch) => return Some(Ok(batch)),
                 Err(error) => {
@@ -131,6 +133,7 @@ impl Stander {
                 }
             }
         }
+        self.is_known = true;
         let claimed = self.claimer.claim(most);
         let stopped = async {
             stop.cancelled().await;

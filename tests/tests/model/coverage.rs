@@ -25,6 +25,7 @@ fn scripts(verb: &Verb) -> &'static [&'static str] {
         Verb::Enqueue(spec) if spec.is_plain() => &["admit"],
         Verb::EnqueueMany(specs) if !specs.is_empty() && specs.iter().all(Spec::is_plain) => &["admit"],
         Verb::Enqueue(_) | Verb::EnqueueMany(_) => &["enqueue"],
+        Verb::Claim { max, .. } if *max <= 16 => &["claim_plain", "claim"],
         Verb::Claim { .. } => &["claim"],
         Verb::Complete(_) | Verb::CompleteMany(_) => &["complete"],
         Verb::Exchange { .. } => &["exchange"],

@@ -107,13 +107,13 @@ async fn a_claim_forgets_how_the_job_was_reaped_or_settled_before() {
 #[tokio::test]
 async fn many_jobs_in_hand_arent_kept_as_a_list() {
     let mut scene = scene("claim").await;
-    for _ in 0..16 {
+    for _ in 0..17 {
         scene.enqueue().await;
     }
-    let batch = scene.claimer().claim(16).await.unwrap();
-    assert_eq!(batch.jobs.len(), 16);
+    let batch = scene.claimer().claim(17).await.unwrap();
+    assert_eq!(batch.jobs.len(), 17);
     assert_eq!(scene.command("OBJECT ENCODING @active").await.text(), "skiplist");
-    assert_eq!(scene.command("ZCARD @active").await.int(), 16, "and there is nothing among them");
+    assert_eq!(scene.command("ZCARD @active").await.int(), 17, "and there is nothing among them");
 }
 
 #[tokio::test]

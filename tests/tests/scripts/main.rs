@@ -5,6 +5,7 @@ mod admit;
 mod bury;
 mod cancel;
 mod claim;
+mod claim_plain;
 mod complete;
 mod counts;
 mod drain_lane;

@@ -299,9 +299,9 @@ pub(crate) async fn begins_at_once(what: &str, mut took: Vec<Duration>) {
     assert!(took[0] < allowed && took[took.len() / 4] < ms(1_000), "{what}: {took:?}, and {allowed:?} are allowed");
 }
 
-/// Whether a command claims, alone or along with completions: of the scripts that have to do with who took what, only
-/// `trim` doesn't, and that has few keys.
+/// Whether a command claims, alone or along with completions: of the scripts that have to do with who took what, `trim`
+/// doesn't, and that isn't about what is pending.
 pub(crate) fn is_claim(command: &support::proxy::Command) -> bool {
-    let has_many_keys = command.arg(2).len() == 2;
-    command.name() == "EVALSHA" && has_many_keys && (3..20).any(|key| command.arg(key).ends_with(b":claims"))
+    let has_key = |end: &[u8]| (3..17).any(|key| command.arg(key).ends_with(end));
+    command.name() == "EVALSHA" && has_key(b":pending") && has_key(b":claims")
 }

@@ -1,0 +1,140 @@
+use std::time::Duration;
+
+use emq::Draft;
+use support::Reply;
+
+use crate::scene::{Scene, Work, scene, script};
+
+/// Calls a script that claims by itself, as the request 1 of the worker `w`.
+async fn call(scene: &mut Scene, name: &str, keys: &str, n: usize) -> Reply {
+    let prefix = format!("emq:{{{}}}:", scene.queue.name());
+    let keys: Vec<_> = keys.split_whitespace().map(|key| key.replace('@', &prefix)).collect();
+    let mut args = vec!["EVAL".to_owned(), script(name), keys.len().to_string()];
+    args.extend(keys);
+    args.extend([n.to_string(), "30000".into(), "w".into(), "1".into()]);
+    scene.raw.command(&args).await
+}
+
+async fn claim_plain(scene: &mut Scene, n: usize) -> Reply {
+    call(scene, "claim_plain", "@job: @pending @active @schedule @marker @meta @claims @", n).await
+}
+
+async fn claim(scene: &mut Scene, n: usize) -> Reply {
+    let keys = "@job: @pending @active @schedule @dead @marker @meta @claims @metrics:failed @events @";
+    call(scene, "claim", keys, n).await
+}
+
+/// Asserts that the short form leaves it to the long one, and has written nothing.
+async fn refuses(scene: &mut Scene, why: &str) {
+    let before = scene.dump().await;
+    assert!(matches!(claim_plain(scene, 10).await, Reply::Nil), "{why}");
+    assert_eq!(scene.dump().await.lines(), before.lines(), "{why}");
+}
+
+/// What stands there, but for times: scores, and those in the notes of claims.
+fn without_times(lines: &[String]) -> Vec<String> {
+    let digits_end = |word: &str| word.chars().filter(char::is_ascii_digit).count() >= 13;
+    let cut = |line: &String| line.split([' ', '|']).filter(|word| !digits_end(word)).collect::<Vec<_>>().join(" ");
+    lines.iter().map(cut).collect()
+}
+
+#[tokio::test]
+async fn plain_jobs_are_handed_out_and_written_as_by_the_long_form() {
+    let mut dumps = Vec::new();
+    let mut answers = Vec::new();
+    for is_short in [true, false] {
+        let mut scene = scene("plain").await;
+        let ids = ["JOB0JZGkP9AMvv", "JOB0JZGkP9AMvw", "JOB0JZGkP9AMvx"];
+        for id in ids {
+            let draft = Draft::of(Work { n: 7 }).id(id.parse().unwrap());
+            scene.enqueue_as(draft).await;
+        }
+        scene
+            .enqueue_as(Draft::of(Work { n: 8 }).id("JOB0JZGkP9AMvy".parse().unwrap()).delay(Duration::from_secs(9)))
+            .await;
+        scene.command("DEL @marker").await;
+        for n in [2, 10] {
+            let reply = if is_short { claim_plain(&mut scene, n).await } else { claim(&mut scene, n).await };
+            let items = reply.items();
+            let jobs: Vec<_> = items[5].items().iter().map(|part| part.text().to_owned()).collect();
+            assert!(n == 2 || (8_000..=9_000).contains(&items[2].int()), "the next falls due: {reply}");
+            answers.push((is_short, items[1].int(), jobs));
+            // Another request.
+            scene.command("DEL @claims").await;
+        }
+        let prefix = format!("emq:{{{}}}:", scene.queue.name());
+        let dump = without_times(&scene.dump().await.lines());
+        dumps.push(dump.iter().map(|line| line.replace(&prefix, "@")).collect::<Vec<_>>());
+    }
+    assert_eq!(dumps[0], dumps[1]);
+    let (short, long) = answers.split_at(2);
+    assert!(short.iter().zip(long).all(|(short, long)| (short.1, &short.2) == (long.1, &long.2)), "{answers:?}");
+    assert_eq!((short[0].1, short[0].2.len(), short[1].1, short[1].2.len()), (1, 8, 0, 4), "two, and one is left");
+}
+
+#[tokio::test]
+async fn what_it_took_is_found_by_the_long_form() {
+    let mut scene = scene("plain").await;
+    let id = scene.enqueue().await;
+    let first = claim_plain(&mut scene, 1).await;
+    assert_eq!(first.items()[5].items()[0].text(), id.as_str());
+    refuses(&mut scene, "a request that was carried out").await;
+    let again = claim(&mut scene, 1).await;
+    assert_eq!(again.items()[5], first.items()[5], "the same job under the same token");
+}
+
+#[tokio::test]
+async fn where_nothing_is_it_says_so() {
+    let mut scene = scene("plain").await;
+    let reply = claim_plain(&mut scene, 10).await;
+    assert_eq!((reply.items()[1].int(), reply.items()[2].int(), reply.items()[5].items().len()), (0, -1, 0));
+    assert!(scene.dump().await.is_empty());
+}
+
+#[tokio::test]
+async fn whatever_isnt_plain_is_left_to_the_long_form() {
+    for (settings, why) in [
+        ("HSET @meta paused 1", "a pause"),
+        ("HSET @meta held 99999999999999", "a queue that is held back"),
+        ("HSET @meta concurrency 1", "a limit of active jobs"),
+        ("HSET @meta rate '1 1000 1'", "a rate"),
+        ("RPUSH @ring north", "a lane"),
+        ("ZADD @held 1 north", "a lane that is held back"),
+        ("ZADD @repeat 1 nightly", "a recurring job"),
+        ("ZADD @pending 0 JOB0JZGkP9AMvz", "an id without a row"),
+        ("ZADD @pending 0 nonsense", "an id that is none"),
+    ] {
+        let mut scene = scene("plain").await;
+        scene.enqueue().await;
+        scene.command(settings).await;
+        refuses(&mut scene, why).await;
+    }
+    for (draft, why) in [
+        (Draft::of(Work { n: 7 }).unique("k"), "a deduplication key"),
+        (Draft::of(Work { n: 7 }).max_attempts(2), "a limit of attempts"),
+        (Draft::of(Work { n: 7 }).header("tenant", "north"), "headers"),
+        (Draft::of(Work { n: 7 }).expires_in(Duration::from_secs(9)), "an expiry"),
+    ] {
+        let mut scene = scene("plain").await;
+        scene.enqueue_as(draft).await;
+        refuses(&mut scene, why).await;
+    }
+    let mut scene = scene("plain").await;
+    let lease = scene.claimed().await;
+    scene.queue.release(&lease).await.unwrap();
+    refuses(&mut scene, "a job that was claimed before").await;
+}
+
+#[tokio::test]
+async fn a_place_of_another_type_is_an_error_and_no_job_is_taken() {
+    for place in ["pending", "active", "schedule", "claims", "meta"] {
+        let mut scene = scene("plain").await;
+        scene.enqueue().await;
+        scene.command(&format!("DEL @{place}")).await;
+        scene.command(&format!("SET @{place} text")).await;
+        let before = scene.dump().await;
+        let reply = claim_plain(&mut scene, 10).await;
+        assert!(reply.is_error(), "{place}: {reply}");
+        assert_eq!(scene.dump().await.lines(), before.lines(), "{place}");
+    }
+}
