@@ -369,7 +369,7 @@ impl Waiting {
 
 /// Lets other tasks run first. Not by `yield_now`, which keeps the task on its thread: if a job then blocks that, nothing of
 /// the queue would be completed until the end of it.
-async fn give_way() {
+pub(super) async fn give_way() {
     let mut has_given_way = false;
     poll_fn(|cx| {
         if has_given_way {

@@ -24,7 +24,7 @@ use tower::Service as _;
 use super::{
     Tasks,
     appetite::Appetite,
-    exchange::{Asking, CALLS, Claimed},
+    exchange::{Asking, CALLS, Claimed, give_way},
     line::Line,
     order::Order,
     registry::Names,
@@ -246,7 +246,8 @@ impl Fetcher {
     async fn claimed(&mut self, Claiming { at, took, claimed }: Claiming) {
         let rides = self.rides();
         let source = &mut self.sources[at];
-        if std::mem::take(&mut source.stands) {
+        let stood = std::mem::take(&mut source.stands);
+        if stood {
             source.line.unpark();
         } else {
             source.claims -= 1;
@@ -257,6 +258,10 @@ impl Fetcher {
                 source.paused_until = None;
                 self.order.took(at, claimed.batch.jobs.len());
                 self.dispatch(at, claimed).await;
+                if stood {
+                    // What has waited for so long begins before the next claim is sent.
+                    give_way().await;
+                }
                 // There is room for others where no job has come.
                 self.look();
             }
