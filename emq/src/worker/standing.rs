@@ -28,7 +28,7 @@ use crate::{
 pub(super) const MOST: usize = MOST_PLAIN;
 
 /// How long one wait lasts before the queue is looked at without a marker.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const LONGEST_WAIT: Duration = Duration::from_millis(7_500);
 
 /// What the worker knows of a lease begins when the claim is sent, and the server's only when the wait is over: this part
 /// of it may pass in between.
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_claim_that_stands_spends_a_quarter_of_its_lease_at_most() {
         let cases =
-            [(30_000, Some(5_000)), (20_000, Some(5_000)), (10_000, Some(2_500)), (4_000, Some(1_000)), (3_999, None)];
+            [(30_000, Some(7_500)), (20_000, Some(5_000)), (10_000, Some(2_500)), (4_000, Some(1_000)), (3_999, None)];
         for (lease, wait) in cases {
             assert_eq!(longest_wait(Duration::from_millis(lease)), wait.map(Duration::from_millis), "{lease}");
         }

@@ -55,7 +55,7 @@ async fn a_wait_that_is_never_answered_is_given_up_and_begun_again() {
     place.errand(0).await.unwrap();
     proxy.wait_cuts(1).await;
     assert_eq!(told.next().await, 0);
-    // Its 5 s on the server and the 2 s of patience after them.
+    // Its 7.5 s on the server and the 2 s of patience after them.
     assert!(enqueued.elapsed() < ms(15_000), "{:?}", enqueued.elapsed());
     place.completed(1).await;
     // From then on it wakes as before.
