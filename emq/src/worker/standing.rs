@@ -23,8 +23,8 @@ use crate::{
     store::{Batch, CallError, MOST_PLAIN, Waiter},
 };
 
-/// The most jobs that such a claim takes, which is what its script can do in its short form. A worker that vanishes without a word, as with its machine, is still handed what
-/// comes next: that waits for the end of its lease, and should be little.
+/// The most jobs that such a claim takes, as many as its script hands out in its short form. A worker that vanishes without
+/// a word, as with its machine, is still handed what comes next: that waits for the end of its lease, and should be little.
 pub(super) const MOST: usize = MOST_PLAIN;
 
 /// How long one wait lasts before the queue is looked at without a marker.
