@@ -19,7 +19,7 @@ use futures_util::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    fetch::release,
+    claimed::{Claimed, hand_out},
     line::Line,
     slots::{Leaving, Promised, Slots},
     stats::Counters,
@@ -29,7 +29,7 @@ use crate::{
     job::QueueName,
     layer::{Delivery, Outcome, Writer, write},
     queue::Claimer,
-    store::{Batch, CallError, Done, MAX_COMPLETIONS, Settled, Store},
+    store::{CallError, Done, MAX_COMPLETIONS, Settled, Store},
 };
 
 /// The most bytes of results in one call: one with large results doesn't hold up the others for long.
@@ -65,13 +65,6 @@ struct Completed {
 struct Claiming {
     most: usize,
     answer: oneshot::Sender<Result<Claimed, CallError>>,
-}
-
-/// What a claim brought, and the slots for that.
-#[derive(Debug)]
-pub(super) struct Claimed {
-    pub(super) batch: Batch,
-    pub(super) slots: Promised,
 }
 
 /// Asks the exchange of one queue.
@@ -323,19 +316,6 @@ impl Call {
         }
         Some(claimer)
     }
-}
-
-/// Gives a claim its answer, or the jobs back if it isn't waited for any more.
-pub(super) async fn hand_out(
-    line: &Line,
-    counters: &Counters,
-    answer: oneshot::Sender<Result<Claimed, CallError>>,
-    claimed: Result<Claimed, CallError>,
-) {
-    let Err(Ok(unwanted)) = answer.send(claimed) else { return };
-    let Batch { jobs, dropped, .. } = unwanted.batch;
-    counters.claimed(jobs.len(), dropped);
-    release(line, counters, jobs.iter().map(|job| job.lease)).await;
 }
 
 /// Passes an error on to all, or, if the server has refused the call, finds out by which of its jobs.

@@ -24,7 +24,8 @@ use tower::Service as _;
 use super::{
     Tasks,
     appetite::Appetite,
-    exchange::{Asking, CALLS, Claimed, give_way},
+    claimed::{Claimed, leave, release},
+    exchange::{Asking, CALLS, give_way},
     line::Line,
     order::Order,
     registry::Names,
@@ -35,8 +36,7 @@ use super::{
 use crate::{
     inject::Reporter,
     layer::{Delivery, Ended, stack::Stack},
-    queue::Claimer,
-    store::{self, CallError, Lease},
+    store::{self, CallError},
 };
 
 /// The pause of a queue after a claim that failed.
@@ -390,28 +390,4 @@ impl<F: Future<Output = Result<Ended, Infallible>>> Future for InHand<F> {
 /// Whether there is time enough to begin the job, and to renew its lease.
 fn has_lease(job: &store::Claimed) -> bool {
     job.leased_until.saturating_duration_since(Instant::now()) > (job.term / 10).min(Duration::from_secs(1))
-}
-
-/// Gives back what a claim took whose answer hasn't come, and says goodbye.
-pub(super) async fn leave(line: &Line, counters: &Counters, mut claimer: Claimer) {
-    if claimer.is_owed() {
-        match claimer.claim(1).await {
-            Ok(batch) => {
-                counters.claimed(batch.jobs.len(), batch.dropped);
-                release(line, counters, batch.jobs.iter().map(|job| job.lease)).await;
-            }
-            Err(error) => tracing::debug!(%error, "what the last claim took comes back when its leases run out"),
-        }
-    }
-    if let Err(error) = claimer.leave().await {
-        tracing::debug!(%error, "the server wasn't told that the worker left; it forgets by itself");
-    }
-}
-
-pub(super) async fn release(line: &Line, counters: &Counters, leases: impl Iterator<Item = Lease>) {
-    let released = leases.map(async |lease| match line.store.release(&lease).await {
-        Ok(_) => counters.released(),
-        Err(error) => tracing::warn!(%error, id = %lease.id(), "the job comes back when its lease runs out"),
-    });
-    join_all(released).await;
 }

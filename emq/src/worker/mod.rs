@@ -3,6 +3,7 @@
 mod appetite;
 mod beat;
 mod builder;
+mod claimed;
 mod error;
 mod exchange;
 mod fetch;

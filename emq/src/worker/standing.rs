@@ -12,8 +12,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    exchange::{Claimed, hand_out},
-    fetch::leave,
+    claimed::{Claimed, hand_out, leave},
     line::Line,
     slots::Promised,
     stats::Counters,
