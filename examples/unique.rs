@@ -11,7 +11,7 @@ use std::{env, error::Error, sync::Arc, time::Duration};
 use emq::{Admission, Client, JobError, JobId, State, Ticket, Unique, Worker, job};
 use tokio::sync::{
     Semaphore,
-    mpsc::{UnboundedSender, unbounded_channel},
+    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
 /// Tells which revision is being indexed, and lets that take as long as we want.
@@ -24,10 +24,15 @@ struct Indexer {
 /// Brings an index up to date with a page.
 #[job(queue = "unique-example")]
 async fn index(revision: u32, State(indexer): State<Indexer>) -> Result<(), JobError> {
-    println!("  indexing revision {revision}");
     indexer.begun.send(revision)?;
     indexer.ends.acquire().await?.forget();
     Ok(())
+}
+
+/// Waits until a revision is being indexed. Told here and not by the job, which may begin before its enqueue is answered.
+async fn begins(revision: u32, revisions: &mut UnboundedReceiver<u32>) {
+    assert_eq!(revisions.recv().await, Some(revision));
+    println!("  indexing revision {revision}");
 }
 
 /// Says what became of an enqueue.
@@ -60,13 +65,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let worker = Worker::builder(&client).state(indexer).register::<IndexJob>().build()?;
     let handle = worker.handle();
     let running = tokio::spawn(worker.run());
-    assert_eq!(revisions.recv().await, Some(2));
+    begins(2, &mut revisions).await;
 
     println!("It runs: what comes now runs once after it, as the last one says.");
     let second = tell(4, &enqueue(4, latest()).await?);
     assert_eq!(tell(5, &enqueue(5, latest()).await?), second);
     ends.add_permits(1);
-    assert_eq!(revisions.recv().await, Some(5));
+    begins(5, &mut revisions).await;
     // From here on they end at once.
     ends.add_permits(10);
 
@@ -74,7 +79,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let key = format!("digest-{}", std::process::id());
     let window = || Unique::key(&key).for_(Duration::from_secs(60 * 60));
     tell(6, &enqueue(6, window()).await?);
-    assert_eq!(revisions.recv().await, Some(6));
+    begins(6, &mut revisions).await;
     tell(7, &enqueue(7, window()).await?);
 
     println!("When nothing has come for a second, and after a minute in any case.");
@@ -82,7 +87,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for revision in 8..=10 {
         tell(revision, &enqueue(revision, settled()).delay(Duration::from_secs(1)).await?);
     }
-    assert_eq!(revisions.recv().await, Some(10));
+    begins(10, &mut revisions).await;
 
     handle.shutdown();
     running.await??;
