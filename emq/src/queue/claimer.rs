@@ -96,13 +96,14 @@ impl Claimer {
         let is_plain = self.tries_plain(max);
         let request = self.next_request();
         let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
-        let plain = if is_plain { self.store.claim_plain(&claim).await? } else { None };
+        let mut plain = None;
+        if is_plain {
+            plain = self.store.claim_plain(&claim).await?;
+            self.untried = if plain.is_some() { 0 } else { UNTRIED };
+        }
         let batch = match plain {
             Some(batch) => batch,
-            None => {
-                self.untried = if is_plain { UNTRIED } else { self.untried };
-                self.store.claim(&claim).await?
-            }
+            None => self.store.claim(&claim).await?,
         };
         self.owed = false;
         Ok(batch)

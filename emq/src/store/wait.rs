@@ -43,11 +43,9 @@ impl Waiter {
     /// Waits until the marker of one of these is set, and takes it: which of all that was. `None` after `longest`, which is
     /// at least 10 ms. Of several that are set, the first is taken.
     pub(crate) async fn wait(&self, queues: &[usize], longest: Duration) -> Result<Option<usize>, CallError> {
-        let longest = longest.max(SHORTEST);
-        let Some(first) = queues.first().map(|at| &self.markers[*at]) else { return Ok(None) };
-        let mut args: Vec<Value> = queues.iter().map(|at| self.markers[*at].as_bytes().into()).collect();
-        args.push(seconds(longest));
-        let reply = self.connection.command_that_blocks("BZPOPMIN", first, args, longest + PATIENCE).await?;
+        let markers: Vec<&Key> = queues.iter().map(|at| &self.markers[*at]).collect();
+        let Some(first) = markers.first() else { return Ok(None) };
+        let reply = self.take(first, &markers, longest.max(SHORTEST)).await?;
         if reply.is_null() {
             return Ok(None);
         }
@@ -66,13 +64,20 @@ impl Waiter {
         call: Invocation,
     ) -> Result<Value, CallError> {
         let longest = longest.max(SHORTEST);
-        let args = vec![marker.as_bytes().into(), seconds(longest)];
-        let waiting = self.connection.command_that_blocks("BZPOPMIN", marker, args, longest + PATIENCE);
+        let markers = [marker];
+        let waiting = self.take(marker, &markers, longest);
         let called = self.connection.call_behind(marker, call, longest + PATIENCE);
         // Polled, and with that sent, in this order.
         let (waited, called) = join(waiting, called).await;
         // A wait that is refused is over at once: that is not to become a loop of calls.
         waited.and(called)
+    }
+
+    /// `first` says which node of a Cluster is asked.
+    async fn take(&self, first: &Key, markers: &[&Key], longest: Duration) -> Result<Value, CallError> {
+        let mut args: Vec<Value> = markers.iter().map(|marker| marker.as_bytes().into()).collect();
+        args.push(format!("{:.3}", longest.as_secs_f64()).into());
+        self.connection.command_that_blocks("BZPOPMIN", first, args, longest + PATIENCE).await
     }
 
     /// Makes a wait that is under way answer `None` now. Its future has to be awaited to its end all the same: a
@@ -89,8 +94,4 @@ impl Waiter {
     pub(crate) fn reconnects(&self) -> u64 {
         self.connection.reconnects()
     }
-}
-
-fn seconds(duration: Duration) -> Value {
-    format!("{:.3}", duration.as_secs_f64()).into()
 }

@@ -6,7 +6,7 @@ use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
 use proptest_state_machine::ReferenceStateMachine as _;
 
-use crate::generate::Machine;
+use crate::generate::{MOST_PLAIN, Machine};
 use crate::verb::{Repeat, Settling, Spec, Verb};
 
 /// Scripts that no verb calls, and why.
@@ -25,7 +25,7 @@ fn scripts(verb: &Verb) -> &'static [&'static str] {
         Verb::Enqueue(spec) if spec.is_plain() => &["admit"],
         Verb::EnqueueMany(specs) if !specs.is_empty() && specs.iter().all(Spec::is_plain) => &["admit"],
         Verb::Enqueue(_) | Verb::EnqueueMany(_) => &["enqueue"],
-        Verb::Claim { max, .. } if *max <= 16 => &["claim_plain", "claim"],
+        Verb::Claim { max, .. } if *max <= MOST_PLAIN => &["claim_plain", "claim"],
         Verb::Claim { .. } => &["claim"],
         Verb::Complete(_) | Verb::CompleteMany(_) => &["complete"],
         Verb::Exchange { .. } => &["exchange"],

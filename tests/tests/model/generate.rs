@@ -188,7 +188,7 @@ fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
 }
 
 /// How many jobs `claim_plain` hands out; a claim of so many tries it first.
-const MOST_PLAIN: usize = 16;
+pub(crate) const MOST_PLAIN: usize = 16;
 
 fn claim() -> impl Strategy<Value = Verb> {
     (0..WORKERS, 1..5_usize, hours(1..4), proptest::bool::weighted(0.15)).prop_map(|(worker, max, lease, lost)| {
