@@ -1,6 +1,7 @@
 //! What application code uses: connect, and enqueue typed jobs.
 
 mod builder;
+mod calls;
 mod draft;
 mod durable;
 mod enqueue;
@@ -145,7 +146,7 @@ impl Client {
         Enqueue::new(self.clone(), job)
     }
 
-    /// Enqueues many jobs of one type, at most 1 000 in one call of the server, and answers one outcome per job, in
+    /// Enqueues many jobs of one type, some hundred in each call of the server, and answers one outcome per job, in
     /// order. Takes jobs, or [`Draft`]s where more is to be said about each.
     ///
     /// # Errors
