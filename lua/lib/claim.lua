@@ -51,7 +51,9 @@ local function claim(queue, n, lease, worker, request)
     end
     if more then further[#further + 1] = { handed, more.failures, more.stalled, more.max_attempts, more.headers } end
     handed = handed + 1
-    lane_of[handed], more_of[handed] = lane or nil, more
+    -- To set nothing would make an entry, too.
+    if lane then lane_of[handed] = lane end
+    if more then more_of[handed] = more end
   end
 
   local settings = redis.call('HMGET', queue.meta, 'paused', 'held', 'concurrency', 'rate', 'turn')
