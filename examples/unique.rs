@@ -37,7 +37,7 @@ async fn begins(revision: u32, revisions: &mut UnboundedReceiver<u32>) {
 
 /// Says what became of an enqueue.
 fn tell(revision: u32, ticket: &Ticket<IndexJob>) -> JobId {
-    match ticket.outcome() {
+    match ticket.admission() {
         Admission::Enqueued => println!("revision {revision}: a job of its own"),
         Admission::Duplicate(_) => println!("revision {revision}: a duplicate, nothing was added"),
         Admission::Replaced(_) => println!("revision {revision}: taken over by the job that waits"),

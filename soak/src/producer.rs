@@ -172,8 +172,8 @@ impl Producer {
     async fn repeat<J: Job + Clone>(&self, order: &Order<J>, id: JobId) {
         Book::count(&self.book.repeats);
         match order.send(&self.client, Some(id)).await {
-            Ok(ticket) if ticket.outcome() == Admission::Duplicate(id) => {}
-            Ok(ticket) if ticket.id() == id && matches!(ticket.outcome(), Admission::Parked(_)) => {}
+            Ok(ticket) if ticket.admission() == Admission::Duplicate(id) => {}
+            Ok(ticket) if ticket.id() == id && matches!(ticket.admission(), Admission::Parked(_)) => {}
             Ok(ticket) => self.book.violation(format!("{id} was sent twice, and is {ticket:?} the second time")),
             Err(EnqueueError::Call { source, .. }) if is_passing(&source) => {}
             Err(error) => self.book.violation(format!("{id} was sent twice, and refused: {error}")),
@@ -203,6 +203,6 @@ struct Sent {
 
 impl<J> From<Ticket<J>> for Sent {
     fn from(ticket: Ticket<J>) -> Self {
-        Self { id: ticket.id(), outcome: ticket.outcome() }
+        Self { id: ticket.id(), outcome: ticket.admission() }
     }
 }

@@ -31,7 +31,7 @@ use crate::{
 /// use emq::Admission;
 ///
 /// let ticket = client.enqueue(job).unique("welcome-ada").await?;
-/// match ticket.outcome() {
+/// match ticket.admission() {
 ///     Admission::Enqueued => println!("{} waits", ticket.id()),
 ///     Admission::Duplicate(of) => println!("{of} is doing that already"),
 ///     other => println!("{other:?}"),
@@ -53,7 +53,7 @@ impl<J> Clone for Ticket<J> {
 
 impl<J> fmt::Debug for Ticket<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ticket").field("id", &self.id()).field("outcome", &self.outcome()).finish_non_exhaustive()
+        f.debug_struct("Ticket").field("id", &self.id()).field("admission", &self.admission()).finish_non_exhaustive()
     }
 }
 
@@ -65,7 +65,7 @@ impl<J> fmt::Debug for Ticket<J> {
 /// # fn example(ticket: emq::Ticket) {
 /// use emq::Admission;
 ///
-/// let is_new = ticket.outcome() == Admission::Enqueued;
+/// let is_new = ticket.admission() == Admission::Enqueued;
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl<J> Ticket<J> {
     /// ```
     #[must_use]
     pub fn id(&self) -> JobId {
-        match self.outcome() {
+        match self.admission() {
             Admission::Enqueued | Admission::Parked(_) => self.entered.id,
             Admission::Duplicate(of) | Admission::Replaced(of) => of,
         }
@@ -108,13 +108,13 @@ impl<J> Ticket<J> {
     ///
     /// ```no_run
     /// # fn example(ticket: emq::Ticket) {
-    /// if let emq::Admission::Duplicate(of) = ticket.outcome() {
+    /// if let emq::Admission::Duplicate(of) = ticket.admission() {
     ///     println!("{of} is doing that already");
     /// }
     /// # }
     /// ```
     #[must_use]
-    pub fn outcome(&self) -> Admission {
+    pub fn admission(&self) -> Admission {
         self.entered.outcome
     }
 
@@ -127,7 +127,7 @@ impl<J> Ticket<J> {
     /// ```
     #[must_use]
     pub fn is_duplicate(&self) -> bool {
-        matches!(self.outcome(), Admission::Duplicate(_))
+        matches!(self.admission(), Admission::Duplicate(_))
     }
 
     /// The queue that the job is in.

@@ -183,7 +183,7 @@ impl Lane {
     /// # async fn example(lane: emq::Lane) -> Result<(), emq::CallError> {
     /// loop {
     ///     let drained = lane.drain().await?;
-    ///     println!("{} deleted, {} left", drained.deleted, drained.left);
+    ///     println!("{} removed, {} left", drained.removed, drained.left);
     ///     if drained.left == 0 {
     ///         break;
     ///     }

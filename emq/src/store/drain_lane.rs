@@ -24,8 +24,8 @@ pub(super) static SCRIPT: Script<3, 3> =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LaneDrained {
-    /// How many waiting jobs it has deleted.
-    pub deleted: u64,
+    /// How many waiting jobs it has removed.
+    pub removed: u64,
     /// How many wait still.
     pub left: u64,
 }
@@ -44,6 +44,6 @@ impl Store {
             [LaneName::on_wire(Some(lane)).into(), number(limit as u64), millis(retention)],
         );
         let mut reply = Reply::list("drain_lane", self.connection.call(call).await?.value)?;
-        Ok(LaneDrained { deleted: reply.count()?, left: reply.count()? })
+        Ok(LaneDrained { removed: reply.count()?, left: reply.count()? })
     }
 }

@@ -29,7 +29,7 @@ async fn fifty_at_once_with_one_id_make_one_job() {
     let calls = (0..50).map(|_| tokio::spawn(client.enqueue(Work { n: 1 }).queue(&name).id(id).into_future()));
     let mut new = 0;
     for call in calls.collect::<Vec<_>>() {
-        match call.await.unwrap().unwrap().outcome() {
+        match call.await.unwrap().unwrap().admission() {
             Admission::Enqueued => new += 1,
             other => assert_eq!(other, Admission::Duplicate(id)),
         }
@@ -69,7 +69,7 @@ async fn fifty_at_once_that_replace_make_one_job_that_does_what_the_last_one_sai
     let unique = Unique::key("k").replace_payload().then_once();
     let tickets = at_once(unique.clone()).await;
     let first = tickets[0].id();
-    let outcomes = tickets.iter().map(emq::Ticket::outcome);
+    let outcomes = tickets.iter().map(emq::Ticket::admission);
     let (new, merged): (Vec<_>, Vec<_>) = outcomes.partition(|outcome| *outcome == Admission::Enqueued);
     assert_eq!(new.len(), 1);
     assert!(merged.iter().all(|outcome| *outcome == Admission::Replaced(first)), "{merged:?}");
@@ -78,7 +78,7 @@ async fn fifty_at_once_that_replace_make_one_job_that_does_what_the_last_one_sai
     assert_eq!(lease.id(), first);
     let tickets = at_once(unique).await;
     let second = tickets[0].id();
-    let outcomes = tickets.iter().map(emq::Ticket::outcome);
+    let outcomes = tickets.iter().map(emq::Ticket::admission);
     let (parked, merged): (Vec<_>, Vec<_>) = outcomes.partition(|outcome| *outcome == Admission::Parked(first));
     assert_eq!(parked.len(), 1);
     assert!(merged.iter().all(|outcome| *outcome == Admission::Replaced(second)), "{merged:?}");
@@ -164,7 +164,7 @@ async fn any_text_is_a_key_of_its_own() {
         let first = client.enqueue(Work { n: 1 }).queue(&name).unique(key).await.unwrap();
         assert!(!first.is_duplicate(), "{key:?}");
         let second = client.enqueue(Work { n: 2 }).queue(&name).unique(key).await.unwrap();
-        assert_eq!(second.outcome(), Admission::Duplicate(first.id()), "{key:?}");
+        assert_eq!(second.admission(), Admission::Duplicate(first.id()), "{key:?}");
     }
     assert_eq!(client.queue(&name).unwrap().counts().await.unwrap().pending, keys.len() as u64);
 }

@@ -602,7 +602,7 @@ async fn an_enqueue_that_is_merged_into_a_waiting_job_is_so_once_whatever_comes_
         let first = line.sound.enqueue(Work { n: 0 }).unique(unique()).delay(MINUTE).await.unwrap().id();
         let call = line.broken.enqueue(Work { n: 1 }).unique(unique()).delay(MINUTE * 2).into_future();
         let ticket = line.suffer(fault, call).await.unwrap();
-        assert_eq!((ticket.outcome(), ticket.id()), (Admission::Replaced(first), first), "{fault:?}");
+        assert_eq!((ticket.admission(), ticket.id()), (Admission::Replaced(first), first), "{fault:?}");
         assert_eq!(line.sound.counts().await.unwrap().scheduled, 1, "{fault:?}");
         assert_eq!(line.sound.get(first).await.unwrap().unwrap().payload, r#"{"n":1}"#, "{fault:?}");
     })
@@ -617,7 +617,7 @@ async fn an_enqueue_that_is_parked_is_so_once_and_told_behind_whom() {
         let lease = line.sound.claimer("sound").claim(1).await.unwrap().jobs[0].lease;
         let call = line.broken.enqueue(Work { n: 1 }).unique(unique()).into_future();
         let ticket = line.suffer(fault, call).await.unwrap();
-        assert_eq!(ticket.outcome(), Admission::Parked(first), "{fault:?}");
+        assert_eq!(ticket.admission(), Admission::Parked(first), "{fault:?}");
         line.sound.complete(&lease, Completion::empty()).await.unwrap();
         let jobs = line.sound.claimer("sound").claim(9).await.unwrap().jobs;
         assert_eq!(jobs.iter().map(|job| job.lease.id()).collect::<Vec<_>>(), [ticket.id()], "{fault:?}");

@@ -27,7 +27,7 @@ async fn killed_and_started_again() {
 
     server.restart().await;
     let patient = impatient(&server.url()).connect().await.unwrap().queue("q").unwrap();
-    assert_eq!(patient.enqueue(Work { n: 1 }).id(id).await.unwrap().outcome(), Admission::Enqueued);
+    assert_eq!(patient.enqueue(Work { n: 1 }).id(id).await.unwrap().admission(), Admission::Enqueued);
     // The client that was there before finds its way back by itself.
     crate::common::eventually("it is connected", async || queue.counts().await.is_ok()).await;
     assert_eq!(queue.complete(&lease, Completion::empty()).await.unwrap(), Settled::Accepted);
@@ -42,7 +42,7 @@ async fn a_call_outlives_a_restart() {
     server.kill().await;
     let call = tokio::spawn(queue.enqueue(Work { n: 1 }).into_future());
     server.restart().await;
-    assert_eq!(call.await.unwrap().unwrap().outcome(), Admission::Enqueued);
+    assert_eq!(call.await.unwrap().unwrap().admission(), Admission::Enqueued);
     assert_eq!(queue.counts().await.unwrap().pending, 1);
 }
 
@@ -78,7 +78,7 @@ async fn a_call_outlives_a_refusal() {
         })
         .await;
         raw.line(accept).await;
-        assert_eq!(call.await.unwrap().unwrap().outcome(), Admission::Enqueued, "{code}");
+        assert_eq!(call.await.unwrap().unwrap().admission(), Admission::Enqueued, "{code}");
     }
     assert_eq!(queue.counts().await.unwrap().pending, 2);
 }

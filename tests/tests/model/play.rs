@@ -148,7 +148,7 @@ impl Stage<'_> {
             }
             Verb::DrainLane(lane) => {
                 let drained = self.lane(*lane).drain().await.map_err(failed)?;
-                Answer::Drained { deleted: drained.deleted as usize, left: drained.left as usize }
+                Answer::Drained { deleted: drained.removed as usize, left: drained.left as usize }
             }
             Verb::LookAtLane(lane) => Answer::Lane(self.look_at(*lane).await?),
             Verb::Partitions(at_least) => {

@@ -284,7 +284,7 @@ async fn a_key_of_another_type_or_of_a_job_that_is_gone_is_free() {
         assert_eq!(scene.queue.revive(id).await.unwrap(), Revived::Revived, "{bad}");
         assert_eq!(scene.command("GET @de:k").await.text(), id.as_str(), "{bad}");
         let ticket = scene.queue.enqueue(Work { n: 1 }).unique("k").await.unwrap();
-        assert_eq!(ticket.outcome(), Admission::Duplicate(id));
+        assert_eq!(ticket.admission(), Admission::Duplicate(id));
     }
 }
 

@@ -39,7 +39,7 @@ async fn a_waiting_job_is_gone_at_once_and_its_id_is_remembered() {
     assert_eq!(queue.get(id).await.unwrap().unwrap().state, JobState::Cancelled);
     assert_eq!(scene.unchanged(queue.cancel(id)).await.unwrap(), Cancelled::AtOnce, "it stays so");
     let again = scene.queue.enqueue(Work { n: 0 }).id(id).await.unwrap();
-    assert_eq!(again.outcome(), Admission::Duplicate(id), "an enqueue that comes late doesn't bring it back");
+    assert_eq!(again.admission(), Admission::Duplicate(id), "an enqueue that comes late doesn't bring it back");
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ async fn a_job_is_remembered_for_a_minute_at_least_so_that_no_stale_token_settle
     let forgotten = scene.score("done", lease.id()).await - now;
     assert!((50_000.0..=60_001.0).contains(&forgotten), "{forgotten}");
     let again = scene.queue.enqueue(Work { n: 0 }).id(lease.id()).await.unwrap();
-    assert_eq!(again.outcome(), Admission::Duplicate(lease.id()));
+    assert_eq!(again.admission(), Admission::Duplicate(lease.id()));
 }
 
 #[tokio::test]

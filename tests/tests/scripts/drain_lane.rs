@@ -24,8 +24,8 @@ async fn what_waits_in_the_lane_goes_and_nothing_else() {
     assert_eq!(scene.command("LRANGE @ring 0 -1").await.items().len(), 1);
     assert_eq!(lane.state().await.unwrap().active, 1);
     // A token of it is still about.
-    assert_eq!(queue.enqueue(Work { n: 9 }).id(claimed).await.unwrap().outcome(), Admission::Duplicate(claimed));
-    assert_eq!(queue.enqueue(Work { n: 9 }).id(fresh).await.unwrap().outcome(), Admission::Enqueued);
+    assert_eq!(queue.enqueue(Work { n: 9 }).id(claimed).await.unwrap().admission(), Admission::Duplicate(claimed));
+    assert_eq!(queue.enqueue(Work { n: 9 }).id(fresh).await.unwrap().admission(), Admission::Enqueued);
     scene.unchanged(lane.drain()).await.unwrap();
 }
 
@@ -40,7 +40,7 @@ async fn it_goes_in_slices() {
     let mut slices = Vec::new();
     loop {
         let drained = lane.drain().await.unwrap();
-        slices.push((drained.deleted, drained.left));
+        slices.push((drained.removed, drained.left));
         if drained.left == 0 {
             break;
         }

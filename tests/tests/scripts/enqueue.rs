@@ -11,7 +11,7 @@ async fn writes_a_small_row_and_one_place() {
     let id = "JOB0JZGkP9AMvv".parse().unwrap();
     scene.show(id);
     let (ticket, changes) = scene.changes(call.id(id).into_future()).await;
-    assert_eq!(ticket.unwrap().outcome(), Admission::Enqueued);
+    assert_eq!(ticket.unwrap().admission(), Admission::Enqueued);
     assert_eq!(
         changes,
         [
@@ -74,29 +74,29 @@ async fn an_id_that_is_there_is_a_duplicate_in_every_state() {
     let mut scene = scene("enqueue").await;
     let id = scene.enqueue().await;
     let call = scene.queue.enqueue(Work { n: 0 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "pending");
+    assert_eq!(scene.unchanged(call).await.unwrap().admission(), Admission::Duplicate(id), "pending");
 
     let lease = scene.claim().await.lease;
     let call = scene.queue.enqueue(Work { n: 0 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "active");
+    assert_eq!(scene.unchanged(call).await.unwrap().admission(), Admission::Duplicate(id), "active");
 
     scene.queue.retry(&lease, MINUTE, "no").await.unwrap();
     let call = scene.queue.enqueue(Work { n: 0 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "scheduled");
+    assert_eq!(scene.unchanged(call).await.unwrap().admission(), Admission::Duplicate(id), "scheduled");
 
     scene.make_due(id).await;
     scene.queue.promote().await.unwrap();
     let lease = scene.claim().await.lease;
     scene.queue.bury(&lease, "no").await.unwrap();
     let call = scene.queue.enqueue(Work { n: 0 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "dead");
+    assert_eq!(scene.unchanged(call).await.unwrap().admission(), Admission::Duplicate(id), "dead");
 
     scene.queue.revive(id).await.unwrap();
     let lease = scene.claim().await.lease;
     scene.queue.complete(&lease, emq::Completion::empty()).await.unwrap();
     // Of a finished job the payload isn't known any more.
     let call = scene.queue.enqueue(Work { n: 5 }).id(id).into_future();
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "finished");
+    assert_eq!(scene.unchanged(call).await.unwrap().admission(), Admission::Duplicate(id), "finished");
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn an_id_whose_memory_is_overdue_is_new() {
     scene.command(&format!("ZADD @done 1 {}", lease.id())).await;
     let call = scene.queue.enqueue(Work { n: 0 }).id(lease.id()).into_future();
     let (ticket, changes) = scene.changes(call).await;
-    assert_eq!(ticket.unwrap().outcome(), Admission::Enqueued);
+    assert_eq!(ticket.unwrap().admission(), Admission::Enqueued);
     assert_eq!(changes[0], "- done zset J1 @ 1");
     assert_eq!(changes.last().unwrap(), "+ pending zset J1 @ 0");
 }
@@ -127,7 +127,7 @@ async fn a_key_that_is_held_makes_a_duplicate_of_its_holder() {
     let holder = scene.enqueue_as(Draft::of(Work { n: 0 }).unique("invoice-42")).await;
     let call = scene.queue.enqueue(Work { n: 1 }).unique("invoice-42").into_future();
     let ticket = scene.unchanged(call).await.unwrap();
-    assert_eq!((ticket.outcome(), ticket.id()), (Admission::Duplicate(holder), holder));
+    assert_eq!((ticket.admission(), ticket.id()), (Admission::Duplicate(holder), holder));
     let other = scene.queue.enqueue(Work { n: 1 }).unique("invoice-43").await.unwrap();
     assert!(!other.is_duplicate());
 }
@@ -145,7 +145,7 @@ async fn within_one_call_an_id_and_a_key_are_taken_once() {
         Draft::of(Work { n: 3 }).unique("k"),
     ];
     let error = scene.client.enqueue_many(drafts.map(|draft| draft.queue(&name))).await.unwrap_err();
-    let tickets: Vec<_> = error.outcomes.iter().map(|outcome| outcome.as_ref().map(emq::Ticket::outcome)).collect();
+    let tickets: Vec<_> = error.outcomes.iter().map(|outcome| outcome.as_ref().map(emq::Ticket::admission)).collect();
     assert!(matches!(tickets[0], Ok(Admission::Enqueued)));
     assert!(matches!(tickets[1], Ok(Admission::Duplicate(of)) if of == id));
     assert!(matches!(tickets[2], Err(EnqueueError::Conflict { .. })));
@@ -207,7 +207,7 @@ async fn a_job_that_is_parked_under_an_id_whose_memory_is_over_is_no_finished_on
     let id: emq::JobId = "JOB0JZGkP9AMvv".parse().unwrap();
     scene.command(&format!("ZADD @done 1 {id}")).await;
     let follower = queue.enqueue(Work { n: 1 }).id(id).unique(emq::Unique::key("k").then_once());
-    assert!(matches!(follower.await.unwrap().outcome(), Admission::Parked(_)));
+    assert!(matches!(follower.await.unwrap().admission(), Admission::Parked(_)));
     assert_eq!(scene.command("EXISTS @done").await.int(), 0);
 }
 
@@ -220,12 +220,12 @@ async fn a_parked_job_has_the_time_of_the_last_enqueue_but_none_beyond_its_lates
     let follows = || emq::Unique::key("k").debounce(MINUTE).then_once();
     let before = scene.now().await;
     let parked = queue.enqueue(Work { n: 1 }).unique(follows()).delay(5 * MINUTE).await.unwrap();
-    assert_eq!(parked.outcome(), Admission::Parked(lease.id()));
+    assert_eq!(parked.admission(), Admission::Parked(lease.id()));
     let due = scene.field(parked.id(), "due").await.unwrap().parse().unwrap();
     assert_after(due, MINUTE, before, scene.now().await);
     let before = scene.now().await;
     let merged = queue.enqueue(Work { n: 2 }).unique(follows()).delay(MINUTE / 2).await.unwrap();
-    assert_eq!(merged.outcome(), Admission::Replaced(parked.id()));
+    assert_eq!(merged.admission(), Admission::Replaced(parked.id()));
     let due = scene.field(parked.id(), "due").await.unwrap().parse().unwrap();
     assert_after(due, MINUTE / 2, before, scene.now().await);
     queue.complete(&lease, emq::Completion::empty()).await.unwrap();

@@ -270,7 +270,7 @@ async fn a_job_that_is_parked_behind_that_of_a_slot_goes_first() {
     let lease = scene.claim().await.lease;
     let follows = emq::Unique::key("report.5000").then_once();
     let parked = scene.queue.enqueue(Work { n: 1 }).unique(follows).await.unwrap();
-    assert!(matches!(parked.outcome(), emq::Admission::Parked(_)));
+    assert!(matches!(parked.admission(), emq::Admission::Parked(_)));
     assert_eq!(fire(&mut scene, &format!("report 65000 125000 1 {} 65000", IDS[1])).await, ["HELD"]);
     scene.queue.complete(&lease, emq::Completion::empty()).await.unwrap();
     assert_eq!(scene.claim().await.lease.id(), parked.id());

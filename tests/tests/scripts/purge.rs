@@ -21,7 +21,7 @@ async fn the_jobs_of_a_place_go_and_what_was_claimed_is_remembered() {
     assert_eq!(queue.state(later).await.unwrap(), None, "nobody ever had a token of it");
     assert_eq!(queue.purge(Place::Pending).all().await.unwrap(), 1);
     assert_eq!(queue.state(waiting).await.unwrap(), None);
-    assert_eq!(queue.enqueue(Work { n: 1 }).unique("k").await.unwrap().outcome(), Admission::Enqueued);
+    assert_eq!(queue.enqueue(Work { n: 1 }).unique("k").await.unwrap().admission(), Admission::Enqueued);
     for place in [Place::Active, Place::Finished] {
         assert!(matches!(queue.purge(place).all().await, Err(PurgeError::Place { .. })));
     }

@@ -29,7 +29,7 @@ async fn a_waiting_job_goes_without_a_trace() {
         ]
     );
     let again = scene.queue.enqueue(Work { n: 0 }).id(id).await.unwrap();
-    assert_eq!(again.outcome(), Admission::Enqueued, "nobody ever held a token of it");
+    assert_eq!(again.admission(), Admission::Enqueued, "nobody ever held a token of it");
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn a_scheduled_and_a_dead_one_go_and_their_ids_stay_taken() {
         assert_eq!(removed.unwrap(), Removed::Removed);
         assert!(changes.iter().any(|line| line.starts_with(&format!("- {place} zset"))), "{changes:?}");
         assert_after(scene.score("done", id).await, DEFAULT_RETENTION, before, after);
-        assert_eq!(queue.enqueue(Work { n: 9 }).id(id).await.unwrap().outcome(), Admission::Duplicate(id));
+        assert_eq!(queue.enqueue(Work { n: 9 }).id(id).await.unwrap().admission(), Admission::Duplicate(id));
         assert_eq!(scene.unchanged(queue.remove(id)).await.unwrap(), Removed::Gone);
     }
 }

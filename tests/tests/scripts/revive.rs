@@ -63,5 +63,5 @@ async fn a_key_that_another_job_took_meanwhile_stays_with_that() {
     let other = scene.enqueue_as(Draft::of(Work { n: 1 }).unique("k")).await;
     assert_eq!(scene.queue.revive(id).await.unwrap(), Revived::Revived);
     let ticket = scene.queue.enqueue(Work { n: 2 }).unique("k").await.unwrap();
-    assert_eq!(ticket.outcome(), Admission::Duplicate(other));
+    assert_eq!(ticket.admission(), Admission::Duplicate(other));
 }

@@ -19,7 +19,7 @@ async fn forgets_what_is_overdue_and_nothing_else() {
     assert_eq!((trimmed.forgotten, trimmed.dead, trimmed.more), (1, 0, false));
     assert_eq!(changes, ["- done zset J1 @ 1"]);
     let again = queue.enqueue(Work { n: 0 }).id(old.id()).await.unwrap();
-    assert_eq!(again.outcome(), Admission::Enqueued);
+    assert_eq!(again.admission(), Admission::Enqueued);
 }
 
 #[tokio::test]

@@ -15,14 +15,14 @@ async fn enqueue(scene: &mut Scene, n: u32, unique: Unique) -> Ticket<Work> {
 
 async fn enqueue_in(scene: &mut Scene, n: u32, unique: Unique, delay: Duration) -> Ticket<Work> {
     let ticket = scene.queue.enqueue(Work { n }).unique(unique).delay(delay).await.unwrap();
-    if matches!(ticket.outcome(), Admission::Enqueued | Admission::Parked(_)) {
+    if matches!(ticket.admission(), Admission::Enqueued | Admission::Parked(_)) {
         scene.show(ticket.id());
     }
     ticket
 }
 
 async fn is_new(scene: &mut Scene, unique: Unique) -> bool {
-    !matches!(enqueue(scene, 99, unique).await.outcome(), Admission::Duplicate(_))
+    !matches!(enqueue(scene, 99, unique).await.admission(), Admission::Duplicate(_))
 }
 
 async fn holder(scene: &mut Scene) -> Option<String> {
@@ -77,7 +77,7 @@ async fn a_key_until_the_start_is_free_from_the_first_claim_on_and_stays_so() {
     assert_eq!(scene.queue.retry(&lease, MINUTE, "no").await.unwrap(), Settled::Accepted);
     assert_eq!(holder(&mut scene).await, None, "a failed run doesn't take it again");
     let other = enqueue(&mut scene, 1, unique()).await;
-    assert_eq!(other.outcome(), Admission::Enqueued);
+    assert_eq!(other.admission(), Admission::Enqueued);
     scene.make_due(lease.id()).await;
     scene.queue.promote().await.unwrap();
     let leases: Vec<_> = scene.claimer().claim(2).await.unwrap().jobs.into_iter().map(|job| job.lease).collect();
@@ -99,14 +99,14 @@ async fn a_window_that_is_longer_than_the_job_outlives_it() {
     complete(&scene, &lease).await;
     assert!((1..=60_000).contains(&ttl(&mut scene).await));
     assert_eq!(
-        enqueue(&mut scene, 1, unique()).await.outcome(),
+        enqueue(&mut scene, 1, unique()).await.admission(),
         Admission::Duplicate(id),
         "it says whose window it is"
     );
-    assert_eq!(enqueue(&mut scene, 1, unique().then_once()).await.outcome(), Admission::Duplicate(id));
+    assert_eq!(enqueue(&mut scene, 1, unique().then_once()).await.admission(), Admission::Duplicate(id));
     scene.command("PEXPIRE @de:k 1").await;
     while holder(&mut scene).await.is_some() {}
-    assert_eq!(enqueue(&mut scene, 1, unique()).await.outcome(), Admission::Enqueued);
+    assert_eq!(enqueue(&mut scene, 1, unique()).await.admission(), Admission::Enqueued);
 }
 
 #[tokio::test]
@@ -117,10 +117,10 @@ async fn a_window_that_is_shorter_than_the_job_lets_another_in_which_keeps_its_k
     let lease = scene.claim().await.lease;
     end_window(&mut scene, first).await;
     let second = enqueue(&mut scene, 1, unique()).await;
-    assert_eq!(second.outcome(), Admission::Enqueued);
+    assert_eq!(second.admission(), Admission::Enqueued);
     complete(&scene, &lease).await;
     assert_eq!(holder(&mut scene).await, Some(second.id().to_string()), "the first one's end doesn't free it");
-    assert_eq!(enqueue(&mut scene, 2, unique()).await.outcome(), Admission::Duplicate(second.id()));
+    assert_eq!(enqueue(&mut scene, 2, unique()).await.admission(), Admission::Duplicate(second.id()));
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn a_window_is_not_taken_for_that_of_a_job_whose_id_came_again() {
         let draft = if let Some(key) = again { draft.unique(key) } else { draft };
         assert!(!scene.client.enqueue_many([draft]).await.unwrap()[0].is_duplicate());
         let call = scene.queue.enqueue(Work { n: 2 }).unique(unique().replace_payload()).into_future();
-        assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Duplicate(id), "{again:?}");
+        assert_eq!(scene.unchanged(call).await.unwrap().admission(), Admission::Duplicate(id), "{again:?}");
         scene.queue.remove(id).await.unwrap();
         if again.is_none() {
             assert!((1..=60_000).contains(&ttl(&mut scene).await));
@@ -172,7 +172,7 @@ async fn a_rest_begins_when_the_job_has_ended_done_or_dead() {
     let lease = scene.claim().await.lease;
     assert_eq!(scene.queue.bury(&lease, "no").await.unwrap(), Settled::Accepted);
     assert!((1..=60_000).contains(&ttl(&mut scene).await));
-    assert_eq!(enqueue(&mut scene, 2, unique()).await.outcome(), Admission::Duplicate(id));
+    assert_eq!(enqueue(&mut scene, 2, unique()).await.admission(), Admission::Duplicate(id));
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn a_waiting_job_takes_over_what_another_was_to_do_and_nothing_else() {
     let new = new.priority(7).group("h").max_attempts(5).delay(MINUTE).id("JOB0JZGkP9AMvv".parse().unwrap());
     let (ticket, changes) = scene.changes(new.into_future()).await;
     let ticket = ticket.unwrap();
-    assert_eq!((ticket.outcome(), ticket.id(), ticket.is_duplicate()), (Admission::Replaced(first), first, false));
+    assert_eq!((ticket.admission(), ticket.id(), ticket.is_duplicate()), (Admission::Replaced(first), first, false));
     let changes: Vec<_> = changes.into_iter().filter(|line| !line.contains("job:J1 hash expires")).collect();
     assert_eq!(
         changes,
@@ -241,7 +241,7 @@ async fn a_waiting_job_takes_over_what_another_was_to_do_and_nothing_else() {
     assert_eq!((job.lease.id(), job.decode::<Work>().unwrap().n), (first, 1));
     let call = scene.queue.enqueue(Work { n: 2 }).unique(Unique::key(KEY).replace_payload()).into_future();
     let ticket = scene.unchanged(call).await.unwrap();
-    assert_eq!(ticket.outcome(), Admission::Duplicate(first), "what runs can't take anything over");
+    assert_eq!(ticket.admission(), Admission::Duplicate(first), "what runs can't take anything over");
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn a_worker_that_lost_the_job_can_not_complete_what_it_has_not_seen() {
     let late = scene.claim().await.lease;
     scene.expire(id).await;
     scene.queue.reap(None).await.unwrap();
-    assert_eq!(enqueue(&mut scene, 1, Unique::key(KEY).replace_payload()).await.outcome(), Admission::Replaced(id));
+    assert_eq!(enqueue(&mut scene, 1, Unique::key(KEY).replace_payload()).await.admission(), Admission::Replaced(id));
     assert_eq!(scene.queue.complete(&late, Completion::empty()).await.unwrap(), Settled::Stale);
     assert_eq!(scene.claim().await.decode::<Work>().unwrap().n, 1);
 }
@@ -266,21 +266,21 @@ async fn a_debounced_job_is_put_off_but_not_beyond_its_latest() {
     assert_after(scene.score("schedule", id).await, MINUTE, before, after);
 
     let start = scene.now().await;
-    assert_eq!(enqueue_in(&mut scene, 1, unique(), MINUTE * 2).await.outcome(), Admission::Replaced(id));
+    assert_eq!(enqueue_in(&mut scene, 1, unique(), MINUTE * 2).await.admission(), Admission::Replaced(id));
     let end = scene.now().await;
     assert_after(scene.score("schedule", id).await, MINUTE * 2, start, end);
 
-    assert_eq!(enqueue_in(&mut scene, 2, unique(), MINUTE * 9).await.outcome(), Admission::Replaced(id));
+    assert_eq!(enqueue_in(&mut scene, 2, unique(), MINUTE * 9).await.admission(), Admission::Replaced(id));
     assert_after(scene.score("schedule", id).await, MINUTE * 3, before, after);
 
-    assert_eq!(enqueue_in(&mut scene, 3, unique(), Duration::ZERO).await.outcome(), Admission::Replaced(id));
+    assert_eq!(enqueue_in(&mut scene, 3, unique(), Duration::ZERO).await.admission(), Admission::Replaced(id));
     assert_eq!(scene.field(id, "state").await.as_deref(), Some("pending"), "and it can be called up");
-    assert_eq!(enqueue_in(&mut scene, 4, unique(), MINUTE).await.outcome(), Admission::Replaced(id));
+    assert_eq!(enqueue_in(&mut scene, 4, unique(), MINUTE).await.admission(), Admission::Replaced(id));
     let job = scene.claim().await;
     assert_eq!(job.decode::<Work>().unwrap().n, 4, "whose time has come isn't put off any more");
     assert_eq!(scene.queue.retry(&job.lease, MINUTE, "no").await.unwrap(), Settled::Accepted);
     let due = scene.score("schedule", id).await;
-    assert_eq!(enqueue_in(&mut scene, 5, unique(), MINUTE * 2).await.outcome(), Admission::Replaced(id));
+    assert_eq!(enqueue_in(&mut scene, 5, unique(), MINUTE * 2).await.admission(), Admission::Replaced(id));
     assert_eq!(scene.score("schedule", id).await, due, "its backoff stays");
 }
 
@@ -290,7 +290,7 @@ async fn a_debounced_job_that_is_due_and_not_yet_promoted_isnt_put_off_any_more(
     let unique = || Unique::key(KEY).debounce(MINUTE * 3);
     let id = enqueue_in(&mut scene, 0, unique(), MINUTE).await.id();
     scene.make_due(id).await;
-    assert_eq!(enqueue_in(&mut scene, 1, unique(), MINUTE).await.outcome(), Admission::Replaced(id));
+    assert_eq!(enqueue_in(&mut scene, 1, unique(), MINUTE).await.admission(), Admission::Replaced(id));
     assert_eq!(scene.score("schedule", id).await, 1.0);
 }
 
@@ -300,7 +300,7 @@ async fn a_parked_job_whose_row_was_lost_lets_the_key_go() {
     let first = enqueue(&mut scene, 0, Unique::key(KEY).then_once()).await.id();
     let lease = scene.claim().await.lease;
     let parked = enqueue(&mut scene, 1, Unique::key(KEY).then_once()).await;
-    assert_eq!(parked.outcome(), Admission::Parked(first));
+    assert_eq!(parked.admission(), Admission::Parked(first));
     scene.command(&format!("DEL @job:{}", parked.id())).await;
     scene.queue.complete(&lease, Completion::empty()).await.unwrap();
     assert_eq!(scene.command(&format!("EXISTS @next:{KEY}")).await.int(), 0);
@@ -321,7 +321,7 @@ async fn what_comes_while_the_holder_runs_is_parked_and_runs_once_after_it() {
     let unique = || Unique::key(KEY).then_once();
     let first = enqueue(&mut scene, 0, unique()).await.id();
     assert_eq!(
-        enqueue(&mut scene, 1, unique()).await.outcome(),
+        enqueue(&mut scene, 1, unique()).await.admission(),
         Admission::Duplicate(first),
         "it waits, and comes after"
     );
@@ -330,7 +330,7 @@ async fn what_comes_while_the_holder_runs_is_parked_and_runs_once_after_it() {
     let call = scene.queue.enqueue(Work { n: 2 }).unique(unique()).id("JOB0JZGkP9AMvv".parse().unwrap());
     let (second, changes) = scene.changes(call.into_future()).await;
     let second = second.unwrap();
-    assert_eq!(second.outcome(), Admission::Parked(first));
+    assert_eq!(second.admission(), Admission::Parked(first));
     assert_eq!(
         changes,
         [
@@ -348,8 +348,8 @@ async fn what_comes_while_the_holder_runs_is_parked_and_runs_once_after_it() {
     assert_eq!(scene.queue.state(second.id()).await.unwrap(), Some(JobState::Parked));
     assert_eq!(scene.queue.list(Place::Parked, 0, 10).await.unwrap()[0].id, second.id());
     let third = enqueue(&mut scene, 3, unique()).await;
-    assert_eq!((third.outcome(), third.id()), (Admission::Replaced(second.id()), second.id()));
-    assert_eq!(enqueue(&mut scene, 4, Unique::key(KEY)).await.outcome(), Admission::Duplicate(first));
+    assert_eq!((third.admission(), third.id()), (Admission::Replaced(second.id()), second.id()));
+    assert_eq!(enqueue(&mut scene, 4, Unique::key(KEY)).await.admission(), Admission::Duplicate(first));
 
     scene.command("DEL @marker").await;
     let (_, changes) = scene.changes(complete_call(&scene, &lease)).await;
@@ -385,7 +385,7 @@ async fn a_parked_job_goes_on_however_the_one_in_front_ends() {
         let first = enqueue(&mut scene, 0, unique()).await.id();
         let lease = scene.claim().await.lease;
         let second = enqueue(&mut scene, 1, unique()).await;
-        assert_eq!(second.outcome(), Admission::Parked(first), "{end}");
+        assert_eq!(second.admission(), Admission::Parked(first), "{end}");
         match end {
             "complete" => complete(&scene, &lease).await,
             "bury" => assert!(scene.queue.bury(&lease, "no").await.unwrap().is_settled()),
@@ -428,7 +428,7 @@ async fn a_parked_job_stays_while_the_one_in_front_is_tried_again() {
     scene.queue.promote().await.unwrap();
     let lease = scene.claim().await.lease;
     assert_eq!(scene.queue.state(second).await.unwrap(), Some(JobState::Parked));
-    assert_eq!(enqueue(&mut scene, 2, unique()).await.outcome(), Admission::Replaced(second));
+    assert_eq!(enqueue(&mut scene, 2, unique()).await.admission(), Admission::Replaced(second));
     complete(&scene, &lease).await;
     assert_eq!(scene.claim().await.lease.id(), second);
 }
@@ -458,7 +458,7 @@ async fn a_parked_job_that_is_removed_leaves_the_holder_alone() {
     let second = enqueue(&mut scene, 1, unique()).await.id();
     scene.queue.remove(second).await.unwrap();
     assert_eq!(before.diff(&scene.dump().await), Vec::<String>::new());
-    assert_eq!(enqueue(&mut scene, 2, unique()).await.outcome(), Admission::Parked(first));
+    assert_eq!(enqueue(&mut scene, 2, unique()).await.admission(), Admission::Parked(first));
     complete(&scene, &lease).await;
     assert_eq!(scene.claim().await.decode::<Work>().unwrap().n, 2);
 }
@@ -472,7 +472,7 @@ async fn a_lease_that_ran_out_counts_as_running_for_who_wants_to_come_after() {
     scene.expire(first).await;
     scene.queue.reap(None).await.unwrap();
     let second = enqueue(&mut scene, 1, unique()).await;
-    assert_eq!(second.outcome(), Admission::Parked(first), "its worker may still complete it, and began before this");
+    assert_eq!(second.admission(), Admission::Parked(first), "its worker may still complete it, and began before this");
     complete(&scene, &late).await;
     assert_eq!(scene.claim().await.lease.id(), second.id());
 }
@@ -494,7 +494,7 @@ async fn a_parked_job_goes_on_after_a_holder_that_somebody_else_has_deleted() {
         scene.command(&format!("DEL @job:{first} @de:k")).await;
         scene.command(&format!("ZREM @active {first}")).await;
         if by_enqueue {
-            assert_eq!(enqueue(&mut scene, 2, unique()).await.outcome(), Admission::Duplicate(second));
+            assert_eq!(enqueue(&mut scene, 2, unique()).await.admission(), Admission::Duplicate(second));
         } else {
             scene.command(&format!("ZADD @parked 1 {second}")).await;
             scene.command("DEL @marker").await;
@@ -516,7 +516,7 @@ async fn a_key_whose_job_is_gone_or_dead_is_free() {
     let first = enqueue(&mut scene, 0, Unique::key(KEY)).await.id();
     scene.command(&format!("DEL @job:{first}")).await;
     let second = enqueue(&mut scene, 1, Unique::key(KEY)).await;
-    assert_eq!(second.outcome(), Admission::Enqueued);
+    assert_eq!(second.admission(), Admission::Enqueued);
     // Another implementation has buried it, and knows nothing of keys.
     scene.command(&format!("ZREM @pending {}", second.id())).await;
     scene.command(&format!("ZADD @dead 0 {}", second.id())).await;
@@ -529,7 +529,7 @@ async fn a_key_that_others_let_expire_is_held_meanwhile() {
     let mut scene = scene("unique").await;
     scene.command("SET @de:k JOB0JZGkP9AMvv PX 60000").await;
     let ticket = enqueue(&mut scene, 0, Unique::key(KEY).replace_payload().then_once()).await;
-    assert_eq!(ticket.outcome(), Admission::Duplicate("JOB0JZGkP9AMvv".parse().unwrap()));
+    assert_eq!(ticket.admission(), Admission::Duplicate("JOB0JZGkP9AMvv".parse().unwrap()));
 }
 
 #[tokio::test]
@@ -540,14 +540,14 @@ async fn within_one_call_each_job_meets_the_one_before_it() {
     let drafts = (0..3).map(|n| Draft::of(Work { n }).unique(unique()).queue(&name));
     let tickets = scene.client.enqueue_many(drafts).await.unwrap();
     let first = tickets[0].id();
-    let outcomes: Vec<_> = tickets.iter().map(Ticket::outcome).collect();
+    let outcomes: Vec<_> = tickets.iter().map(Ticket::admission).collect();
     assert_eq!(outcomes, [Admission::Enqueued, Admission::Replaced(first), Admission::Replaced(first)]);
     let job = scene.claim().await;
     assert_eq!(job.decode::<Work>().unwrap().n, 2);
     let drafts = (3..6).map(|n| Draft::of(Work { n }).unique(unique()).queue(&name));
     let tickets = scene.client.enqueue_many(drafts).await.unwrap();
     let second = tickets[0].id();
-    let outcomes: Vec<_> = tickets.iter().map(Ticket::outcome).collect();
+    let outcomes: Vec<_> = tickets.iter().map(Ticket::admission).collect();
     assert_eq!(outcomes, [Admission::Parked(first), Admission::Replaced(second), Admission::Replaced(second)]);
 }
 
@@ -559,19 +559,23 @@ async fn the_same_enqueue_again_is_answered_the_same_and_writes_nothing() {
     let id: JobId = "JOB0JZGkP9AMvv".parse().unwrap();
     let again =
         |scene: &Scene| scene.queue.enqueue(Work { n: 1 }).unique(debounced()).id(id).delay(MINUTE * 2).into_future();
-    assert_eq!(again(&scene).await.unwrap().outcome(), Admission::Replaced(first));
+    assert_eq!(again(&scene).await.unwrap().admission(), Admission::Replaced(first));
     enqueue_in(&mut scene, 2, debounced(), MINUTE).await;
     let call = again(&scene);
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Replaced(first), "a newer one came between");
+    assert_eq!(
+        scene.unchanged(call).await.unwrap().admission(),
+        Admission::Replaced(first),
+        "a newer one came between"
+    );
 
     scene.make_due(first).await;
     scene.queue.promote().await.unwrap();
     let lease = scene.claim().await.lease;
     let call = again(&scene);
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Replaced(first), "it runs");
+    assert_eq!(scene.unchanged(call).await.unwrap().admission(), Admission::Replaced(first), "it runs");
     complete(&scene, &lease).await;
     let call = again(&scene);
-    assert_eq!(scene.unchanged(call).await.unwrap().outcome(), Admission::Replaced(first), "it has ended");
+    assert_eq!(scene.unchanged(call).await.unwrap().admission(), Admission::Replaced(first), "it has ended");
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ async fn a_parked_job_is_started_within_50_ms_of_the_end_of_the_one_in_front() {
         // However seldom the beat.
         let worker = start(place.worker(clocked(&tell)).beat(ms(60_000)));
         place.waited_for(1).await;
-        assert!(matches!(place.errand(100 + n).unique(unique()).await.unwrap().outcome(), Admission::Parked(_)));
+        assert!(matches!(place.errand(100 + n).unique(unique()).await.unwrap().admission(), Admission::Parked(_)));
         let before = Instant::now();
         place.queue.complete(&lease, Completion::empty()).await.unwrap();
         let (which, began) = told.next().await;

@@ -45,12 +45,12 @@ async fn completed(queue: &Partitioned, count: u64) {
 async fn jobs_are_spread_over_all_partitions_and_one_worker_runs_them_all() {
     let (client, queue) = shared("spread", 8).await;
     let tickets = queue.enqueue_many((0..400).map(|n| Errand { n })).await.unwrap();
-    assert!(tickets.iter().all(|ticket| ticket.outcome() == Admission::Enqueued));
+    assert!(tickets.iter().all(|ticket| ticket.admission() == Admission::Enqueued));
     let spread = waiting(&queue).await;
     assert_eq!(spread.iter().sum::<u64>(), 400);
     assert!(spread.len() == 8 && spread.iter().all(|count| *count > 10), "{spread:?}");
     assert_eq!(
-        client.enqueue(Errand { n: 400 }).queue(queue.name().as_str()).await.unwrap().outcome(),
+        client.enqueue(Errand { n: 400 }).queue(queue.name().as_str()).await.unwrap().admission(),
         Admission::Enqueued
     );
     let (tell, mut told) = telling();
@@ -80,8 +80,8 @@ async fn outcomes_stand_in_the_order_of_the_jobs_whatever_their_partitions() {
         client.enqueue_many(drafts.into_iter().map(|draft| draft.queue(queue.name().as_str()))).await.unwrap_err();
     for (n, outcome) in error.outcomes.iter().enumerate() {
         match outcome {
-            Ok(ticket) if n % 2 == 0 => assert_eq!(ticket.outcome(), Admission::Duplicate(ids[n])),
-            Ok(ticket) => assert_eq!(ticket.outcome(), Admission::Enqueued, "{n}"),
+            Ok(ticket) if n % 2 == 0 => assert_eq!(ticket.admission(), Admission::Duplicate(ids[n])),
+            Ok(ticket) => assert_eq!(ticket.admission(), Admission::Enqueued, "{n}"),
             Err(_) => assert_eq!(n, 7),
         }
     }
@@ -106,7 +106,7 @@ async fn a_lane_is_whole_in_one_partition_and_a_key_unique_over_all() {
         let key = format!("invoice-{key}");
         let first = queue.enqueue(Errand { n: 1 }).unique(&key).await.unwrap();
         let second = queue.enqueue(Errand { n: 2 }).unique(&key).await.unwrap();
-        assert_eq!(second.outcome(), Admission::Duplicate(first.id()));
+        assert_eq!(second.admission(), Admission::Duplicate(first.id()));
     }
 }
 
@@ -117,13 +117,13 @@ async fn a_key_of_a_job_in_a_lane_is_unique_in_its_lane() {
     for tenant in 0..20 {
         let group = format!("tenant-{tenant}");
         let first = queue.enqueue(Errand { n: 1 }).group(&group).unique("nightly").await.unwrap();
-        assert_eq!(first.outcome(), Admission::Enqueued, "whichever lanes share a partition");
+        assert_eq!(first.admission(), Admission::Enqueued, "whichever lanes share a partition");
         let second = queue.enqueue(Errand { n: 1 }).group(&group).unique("nightly").await.unwrap();
-        assert_eq!(second.outcome(), Admission::Duplicate(first.id()));
+        assert_eq!(second.admission(), Admission::Duplicate(first.id()));
         of_lanes.insert(first.id());
     }
     let without = queue.enqueue(Errand { n: 1 }).unique("nightly").await.unwrap();
-    assert!(without.outcome() == Admission::Enqueued && of_lanes.len() == 20);
+    assert!(without.admission() == Admission::Enqueued && of_lanes.len() == 20);
 }
 
 #[tokio::test]

@@ -136,7 +136,7 @@ impl Table<'_> {
                 let holder = place.errand(1_000).group("a").unique(successor());
                 waiting.in_front = Some(self.held_elsewhere(holder).await);
                 let ticket = place.errand(n).unique(successor()).await.unwrap();
-                assert!(matches!(ticket.outcome(), Admission::Parked(_)), "{:?}", ticket.outcome());
+                assert!(matches!(ticket.admission(), Admission::Parked(_)), "{:?}", ticket.admission());
                 return waiting;
             }
             "freed slot" | "freed slot of a lane" => {

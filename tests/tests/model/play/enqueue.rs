@@ -73,7 +73,7 @@ impl Stage<'_> {
 
     pub(super) fn admitted(&self, outcome: Result<Ticket, EnqueueError>) -> Result<Admitted, String> {
         match outcome {
-            Ok(ticket) => match ticket.outcome() {
+            Ok(ticket) => match ticket.admission() {
                 Admission::Enqueued => Ok(Admitted::New),
                 Admission::Duplicate(of) => Ok(Admitted::Duplicate(self.slot(of)?)),
                 Admission::Replaced(of) => Ok(Admitted::Replaced(self.slot(of)?)),
