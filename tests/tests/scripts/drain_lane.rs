@@ -14,8 +14,8 @@ async fn what_waits_in_the_lane_goes_and_nothing_else() {
     let other = scene.enqueue_as(Draft::of(Work { n: 3 }).group("b")).await;
     let lane = scene.queue.lane("a").unwrap();
 
-    let LaneDrained { deleted, left, .. } = lane.drain().await.unwrap();
-    assert_eq!((deleted, left), (2, 0));
+    let LaneDrained { removed, left, .. } = lane.drain().await.unwrap();
+    assert_eq!((removed, left), (2, 0));
     let queue = scene.queue.clone();
     for (id, is_there) in [(claimed, false), (fresh, false), (held, true), (other, true)] {
         assert_eq!(scene.command(&format!("EXISTS @job:{id}")).await.int() == 1, is_there, "{id}");
