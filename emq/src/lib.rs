@@ -11,6 +11,7 @@ pub mod fuzz;
 
 mod client;
 mod clock;
+mod give_way;
 mod job;
 mod latch;
 mod partition;

@@ -13,6 +13,7 @@ use super::{
     enqueue::{MAX_MINTS, Outcome, read, ticket},
 };
 use crate::{
+    give_way::give_way,
     job::QueueName,
     partition::Spread,
     queue::Queue,
@@ -168,7 +169,7 @@ impl<'a> Calls<'a> {
         if self.under_way.len() < self.most_under_way {
             // The task that writes to the server may be the next of this very thread: it is to write this call before more
             // is encoded.
-            tokio::task::yield_now().await;
+            give_way().await;
         } else if let Some(answer) = self.under_way.next().await {
             self.note(answer);
         }

@@ -27,6 +27,7 @@ pub use self::{
 pub(crate) use self::{draft::TRACEPARENT, enqueue::MAX_MINTS};
 use crate::{
     clock::later,
+    give_way::give_way,
     job::{Job, JobId, Minted, NameError, QueueName, Returns},
     partition::{Partitioned, Spread},
     queue::{Events, JobResult, Queue, ResultError},
@@ -343,7 +344,7 @@ impl Client {
             let subscriber = self.subscriber().await?;
             match subscriber.listen(channel.clone()).await {
                 // It has just ended for want of listeners.
-                Err(CallError::Closed) if !self.inner.connection.is_closed() => tokio::task::yield_now().await,
+                Err(CallError::Closed) if !self.inner.connection.is_closed() => give_way().await,
                 Err(error) => return Err(error),
                 Ok(listening) => return Ok((subscriber, listening)),
             }

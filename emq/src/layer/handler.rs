@@ -14,7 +14,7 @@ use crate::{
 /// The service that runs jobs of the type `J` with this state.
 pub(crate) fn handler<S, J>(
     state: Arc<S>,
-) -> impl Service<Delivery, Response = Completion, Error = JobError, Future: Send + 'static> + Send + 'static
+) -> impl Service<Delivery, Response = Completion, Error = JobError, Future: Send + 'static> + Clone + Send + Sync + 'static
 where
     S: Send + Sync + 'static,
     J: Handler<S>,

@@ -87,7 +87,7 @@ pub use self::{
 pub(crate) use self::{
     handler::handler,
     lease::{Due, LeaseState, Stuck},
-    route::Route,
+    route::{Route, Runner},
     settle::{Writer, write},
     user::UserLayer,
 };

@@ -6,7 +6,7 @@ use tower::{Service, ServiceBuilder};
 
 use super::{
     CatchPanic, CatchPanicLayer, DeadLetter, DeadLetterLayer, Delivery, JobService, KeepLease, LeaseKeeper, LeaseLayer,
-    Retry, RetryLayer, Route, Settle, SettleLayer, TimeoutLayer, Trace, TraceLayer, UserLayer, Writer,
+    Retry, RetryLayer, Route, Runner, Settle, SettleLayer, TimeoutLayer, Trace, TraceLayer, UserLayer, Writer,
 };
 use crate::{
     job::{BoxError, Completion},
@@ -37,12 +37,21 @@ pub(crate) fn stack(outside: Outside, layers: &[UserLayer], jobs: Route) -> Stac
         .service(around(layers, JobService::new(jobs)))
 }
 
-/// The service of one job: its own layers, the first outermost, its timeout, its handler.
-pub(crate) fn job<H>(layers: &[UserLayer], handler: H) -> JobService
+/// How one job is run: through its own layers, the first outermost, its timeout, its handler.
+pub(crate) fn job<H>(layers: &[UserLayer], handler: H) -> Runner
 where
-    H: Service<Delivery, Response = Completion, Error: Into<BoxError>, Future: Send + 'static> + Send + 'static,
+    H: Service<Delivery, Response = Completion, Error: Into<BoxError>, Future: Send + 'static>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
 {
-    around(layers, JobService::new(ServiceBuilder::new().layer(TimeoutLayer::new()).service(handler)))
+    let service = ServiceBuilder::new().layer(TimeoutLayer::new()).service(handler);
+    if layers.is_empty() {
+        Runner::always_ready(service)
+    } else {
+        Runner::when_ready(around(layers, JobService::new(service)))
+    }
 }
 
 fn around(layers: &[UserLayer], service: JobService) -> JobService {

@@ -7,9 +7,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    future::poll_fn,
     sync::Arc,
-    task::Poll,
 };
 
 use futures_util::{
@@ -26,6 +24,7 @@ use super::{
 };
 use crate::{
     client::Client,
+    give_way::give_way,
     job::QueueName,
     layer::{Delivery, Outcome, Writer, write},
     queue::Claimer,
@@ -345,19 +344,4 @@ impl Waiting {
         // Nobody waits for it if the run was dropped meanwhile.
         let _ = self.answer.send(Completed { settled, _leaving: self.leaving });
     }
-}
-
-/// Lets other tasks run first. Not by `yield_now`, which keeps the task on its thread: if a job then blocks that, nothing of
-/// the queue would be completed until the end of it.
-pub(super) async fn give_way() {
-    let mut has_given_way = false;
-    poll_fn(|cx| {
-        if has_given_way {
-            return Poll::Ready(());
-        }
-        has_given_way = true;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

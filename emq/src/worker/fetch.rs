@@ -25,7 +25,7 @@ use super::{
     Tasks,
     appetite::Appetite,
     claimed::{Claimed, leave, release},
-    exchange::{Asking, CALLS, give_way},
+    exchange::{Asking, CALLS},
     line::Line,
     order::Order,
     registry::Names,
@@ -34,6 +34,7 @@ use super::{
     stats::Counters,
 };
 use crate::{
+    give_way::give_way,
     inject::Reporter,
     layer::{Delivery, Ended, stack::Stack},
     store::{self, CallError},

@@ -3,7 +3,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use super::{BuildProblem, builder::SHORTEST_LEASE, recurring::Declared};
 use crate::{
     job::{Handler, JobOptions, QueueName},
-    layer::{JobService, Route, UserLayer, handler, stack},
+    layer::{Route, Runner, UserLayer, handler, stack},
 };
 
 /// The jobs that a worker was given.
@@ -17,7 +17,7 @@ struct Registered {
     aliases: &'static [&'static str],
     options: JobOptions,
     location: &'static str,
-    service: JobService,
+    runner: Runner,
     recurring: Option<Result<Declared, String>>,
 }
 
@@ -39,7 +39,7 @@ impl Registry {
             options: J::OPTIONS,
             location: J::LOCATION,
             recurring: J::recurrence().map(Declared::of::<J>),
-            service: stack::job(layers, handler::<S, J>(Arc::clone(state))),
+            runner: stack::job(layers, handler::<S, J>(Arc::clone(state))),
         });
     }
 
@@ -108,7 +108,7 @@ impl Registry {
                 names.options.insert(name, job.options);
             }
             names.jobs.push((job.name, job.options.queue));
-            route.add(all, job.service);
+            route.add(all, job.runner);
         }
         (names, route)
     }
