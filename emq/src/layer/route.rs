@@ -135,7 +135,7 @@ pub(crate) struct Route {
 
 impl Route {
     /// Sends deliveries under any of these names to the runner.
-    pub(crate) fn add<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, runner: Runner) {
+    pub(crate) fn add<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, runner: &Runner) {
         for name in names {
             self.runners.insert(name.to_owned(), runner.clone());
         }

@@ -194,7 +194,7 @@ impl<J> JobTest<J> {
             give_back: Arc::default(),
         };
         let mut route = Route::default();
-        route.add([J::NAME], stack::job(&[], handler::<S, J>(Arc::new(state))));
+        route.add([J::NAME], &stack::job(&[], handler::<S, J>(Arc::new(state))));
         let mut stack = stack::stack(outside, &self.layers, route);
 
         let queue = QueueName::new(J::OPTIONS.queue).unwrap_or_else(|_| QueueName::for_test());

@@ -108,7 +108,7 @@ impl Registry {
                 names.options.insert(name, job.options);
             }
             names.jobs.push((job.name, job.options.queue));
-            route.add(all, job.runner);
+            route.add(all, &job.runner);
         }
         (names, route)
     }

@@ -23,8 +23,8 @@ fn named(name: &'static str) -> Runner {
 #[tokio::test]
 async fn a_delivery_goes_to_the_job_of_its_name_or_of_an_old_one() {
     let mut route = Route::default();
-    route.add(["enroll", "enrol"], named("enroll"));
-    route.add(["expel"], named("expel"));
+    route.add(["enroll", "enrol"], &named("enroll"));
+    route.add(["expel"], &named("expel"));
     for (name, job) in [("enroll", "enroll"), ("enrol", "enroll"), ("expel", "expel")] {
         assert_eq!(route.call(delivery(name)).await.unwrap(), Completion::of(&job).unwrap());
     }
@@ -33,7 +33,7 @@ async fn a_delivery_goes_to_the_job_of_its_name_or_of_an_old_one() {
 #[tokio::test]
 async fn a_name_that_nobody_knows_goes_back_with_a_delay_and_the_reason() {
     let mut route = Route::default();
-    route.add(["enroll"], named("enroll"));
+    route.add(["enroll"], &named("enroll"));
     for name in ["unheard_of", "", "ENROLL"] {
         let error = JobError::from_box(route.call(delivery(name)).await.unwrap_err());
         assert!(matches!(error.kind(), JobErrorKind::Snooze(delay) if delay >= Duration::from_secs(1)));
@@ -46,8 +46,8 @@ async fn a_job_that_isnt_ready_holds_up_no_other() {
     let (service, mut handle): (Played, Handle) = mock::pair();
     handle.allow(1);
     let mut route = Route::default();
-    route.add(["scarce"], Runner::when_ready(JobService::new(service)));
-    route.add(["enroll"], named("enroll"));
+    route.add(["scarce"], &Runner::when_ready(JobService::new(service)));
+    route.add(["enroll"], &named("enroll"));
 
     let mut first = task::spawn(route.call(delivery("scarce")));
     let mut second = task::spawn(route.call(delivery("scarce")));
@@ -69,7 +69,7 @@ async fn a_delivery_that_is_dropped_while_it_waits_for_room_lets_the_next_one_pa
     let (service, mut handle): (Played, Handle) = mock::pair();
     handle.allow(0);
     let mut route = Route::default();
-    route.add(["scarce"], Runner::when_ready(JobService::new(service)));
+    route.add(["scarce"], &Runner::when_ready(JobService::new(service)));
     let mut first = task::spawn(route.call(delivery("scarce")));
     let mut second = task::spawn(route.call(delivery("scarce")));
     assert_pending!(first.poll());
@@ -85,7 +85,7 @@ async fn a_delivery_that_is_dropped_while_it_waits_for_room_lets_the_next_one_pa
 async fn a_job_whose_layer_fails_to_get_ready_fails() {
     let (service, mut handle): (Played, Handle) = mock::pair();
     let mut route = Route::default();
-    route.add(["enroll"], Runner::when_ready(JobService::new(service)));
+    route.add(["enroll"], &Runner::when_ready(JobService::new(service)));
     handle.send_error("closed");
     assert_eq!(route.call(delivery("enroll")).await.unwrap_err().to_string(), "closed");
 }
@@ -127,7 +127,7 @@ impl Rival {
 async fn a_job_begins_after_those_who_wait_for_the_same_layers_lest_it_block_the_thread_on_which_they_wake() {
     let rival = Rival::default();
     let mut route = Route::default();
-    route.add(["enroll"], Runner::when_ready(JobService::new(rival.service())));
+    route.add(["enroll"], &Runner::when_ready(JobService::new(rival.service())));
     let mut first = task::spawn(route.call(delivery("enroll")));
     *rival.0.lock().unwrap() = Some(task::spawn(route.call(delivery("enroll"))));
 
@@ -141,7 +141,7 @@ async fn a_job_begins_after_those_who_wait_for_the_same_layers_lest_it_block_the
 async fn a_job_without_layers_of_its_own_waits_for_nobody() {
     let rival = Rival::default();
     let mut route = Route::default();
-    route.add(["enroll"], Runner::always_ready(rival.service()));
+    route.add(["enroll"], &Runner::always_ready(rival.service()));
     let mut first = task::spawn(route.call(delivery("enroll")));
     *rival.0.lock().unwrap() = Some(task::spawn(route.call(delivery("enroll"))));
 

@@ -47,8 +47,8 @@ fn stack_of(layers: &[UserLayer], mut route: Route) -> Stack {
         Ok::<_, JobError>(Completion::empty())
     });
     let stuck = service_fn(|_: Delivery| std::future::pending::<Result<Completion, JobError>>());
-    route.add(["slow"], stack::job(&[], slow));
-    route.add(["stuck"], stack::job(&[], stuck));
+    route.add(["slow"], &stack::job(&[], slow));
+    route.add(["stuck"], &stack::job(&[], stuck));
     let outside = stack::Outside {
         trace: TraceLayer::new(),
         keeper: LeaseKeeper::detached(),
@@ -143,7 +143,7 @@ async fn a_layer_of_one_job_limits_that_job_alone() {
         sleep(SECOND).await;
         Ok::<_, JobError>(Completion::empty())
     });
-    route.add(["scarce"], stack::job(&[UserLayer::new(ConcurrencyLimitLayer::new(1))], scarce));
+    route.add(["scarce"], &stack::job(&[UserLayer::new(ConcurrencyLimitLayer::new(1))], scarce));
     let mut stack = stack_of(&[], route);
     let start = Instant::now();
     let mut runs = Vec::new();
@@ -199,7 +199,7 @@ async fn the_first_layer_is_the_outermost_and_those_of_the_job_come_last() {
     let notes = Arc::default();
     let mut route = Route::default();
     let of_job = [noting("job's first", &notes), noting("job's second", &notes)];
-    route.add(["noted"], stack::job(&of_job, service_fn(async |_: Delivery| Ok::<_, JobError>(Completion::empty()))));
+    route.add(["noted"], &stack::job(&of_job, service_fn(async |_: Delivery| Ok::<_, JobError>(Completion::empty()))));
     let mut stack = stack_of(&[noting("first", &notes), noting("second", &notes)], route);
     assert!(is_done(&outcome(&mut stack, "noted").await));
     let expected = [
@@ -245,7 +245,7 @@ async fn a_layer_may_take_a_job_off_the_handlers_hands() {
 #[tokio::test(start_paused = true)]
 async fn a_whole_stack_never_fails_and_one_poll_is_enough_for_what_doesnt_wait() {
     let mut route = Route::default();
-    route.add(["quick"], stack::job(&[], service_fn(async |_: Delivery| Ok::<_, JobError>(Completion::empty()))));
+    route.add(["quick"], &stack::job(&[], service_fn(async |_: Delivery| Ok::<_, JobError>(Completion::empty()))));
     let mut stack = stack_of(&[], route);
     let Ok(ready) = stack.ready().await;
     let mut run = task::spawn(ready.call(testing::delivery("quick")));
