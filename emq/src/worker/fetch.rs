@@ -43,6 +43,9 @@ use crate::{
 /// The pause of a queue after a claim that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// How many jobs of a claim begin together at least: the smaller the calls, the more of them the server has to take.
+const SMALLEST_PART: usize = 16;
+
 /// How long a claim under way may still take after the worker was told to stop.
 const LAST_CLAIM: Duration = Duration::from_secs(1);
 
@@ -315,7 +318,13 @@ impl Fetcher {
         }
         let taken = jobs.len();
         let mut jobs = jobs.into_iter();
+        let part = (self.slots.limit() / CALLS).max(SMALLEST_PART);
         for n in 0..taken {
+            // Jobs that begin together end together, and their completions go in one call: the server would have nothing to
+            // do until it comes. Part by part, it works at one call while the jobs of another run.
+            if n > 0 && n % part == 0 {
+                give_way().await;
+            }
             // A claim whose answer was lost is answered with what it took then, and there may be less room now.
             let has_room = !slots.is_empty() && !self.stop.is_cancelled();
             // It was made ready before the claim, but maybe for the first job of another one.
