@@ -56,8 +56,8 @@ impl<J: Job> EnqueueMany<J> {
     ///
     /// # Errors
     ///
-    /// Awaited, the outcome of a job is [`EnqueueError::NotDurable`] if that wasn't confirmed in time. The job *is*
-    /// enqueued then, and its ticket is in the error.
+    /// Awaited, the outcome of a job is [`EnqueueError::NotDurable`](crate::EnqueueError::NotDurable) if that wasn't
+    /// confirmed in time. The job *is* enqueued then, and its ticket is in the error.
     ///
     /// ```no_run
     /// # #[derive(serde::Serialize, serde::Deserialize)] struct PingJob {}
