@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::{
     clock::NEVER,
-    store::{Batch, CallError, ClaimCall, Done, MOST_PLAIN, Settled, Store, Waiter},
+    store::{Batch, CallError, ClaimCall, Done, MOST_PLAIN, Settled, Store, Waiter, are_plain},
 };
 
 /// For how many claims the short form of the script isn't tried again where it hasn't done: most queues are plain at all
@@ -98,7 +98,7 @@ impl Claimer {
         let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
         let mut plain = None;
         if is_plain {
-            plain = self.store.claim_plain(&claim).await?;
+            plain = self.store.exchange_plain(&[], &claim).await?;
             self.untried = if plain.is_some() { 0 } else { UNTRIED };
         }
         let batch = match plain {
@@ -139,9 +139,18 @@ impl Claimer {
 
     /// Completes jobs and claims others in the same call; as [`claim`](Self::claim).
     pub(crate) async fn exchange(&mut self, jobs: &[Done], max: usize) -> Result<(Vec<Settled>, Batch), CallError> {
+        let is_plain = jobs.len() <= MOST_PLAIN && are_plain(jobs) && self.tries_plain(max);
         let request = self.next_request();
         let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
-        let answer = self.store.exchange(jobs, &claim).await?;
+        let mut plain = None;
+        if is_plain {
+            plain = self.store.exchange_plain(jobs, &claim).await?;
+            self.untried = if plain.is_some() { 0 } else { UNTRIED };
+        }
+        let answer = match plain {
+            Some(batch) => (vec![Settled::Accepted; jobs.len()], batch),
+            None => self.store.exchange(jobs, &claim).await?,
+        };
         self.owed = false;
         Ok(answer)
     }

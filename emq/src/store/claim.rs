@@ -13,18 +13,12 @@ use super::{
     error::CallError,
     reply::{Reply, unlike},
     script::{Invocation, MAX_WAIT, Script, millis, number, script},
-    wait::Waiter,
 };
 use crate::job::{Job, JobError, JobId};
 
 pub(super) static SCRIPT: Script<11, 4> = script!("claim",
     uses "clock", "guard", "marks", "waiting", "lanes", "unique", "events", "ending", "turns", "claim"
 );
-
-pub(super) static PLAIN: Script<8, 4> = script!("claim_plain", uses "clock", "guard", "waiting");
-
-/// How many jobs the short form of a claim hands out at most.
-pub(crate) const MOST_PLAIN: usize = 16;
 
 /// How many values a claim answers of each job, and of one that has more to tell.
 const VALUES: usize = 4;
@@ -240,16 +234,8 @@ pub(super) fn read_batch(reply: &mut Reply, claim: &ClaimCall<'_>, leased_until:
     Ok(Batch { jobs, more, next_event, dropped, expired })
 }
 
-/// `None` where the short form hasn't done.
-fn read_plain_batch(reply: Value, claim: &ClaimCall<'_>, leased_until: Instant) -> Result<Option<Batch>, CallError> {
-    if reply.is_null() {
-        return Ok(None);
-    }
-    read_batch(&mut Reply::list("claim", reply)?, claim, leased_until).map(Some)
-}
-
 impl Store {
-    fn claim_of(&self, claim: &ClaimCall<'_>) -> Invocation {
+    pub(super) fn claim_of(&self, claim: &ClaimCall<'_>) -> Invocation {
         let keys = &self.keys;
         SCRIPT.with(
             [
@@ -269,51 +255,11 @@ impl Store {
         )
     }
 
-    fn plain_claim_of(&self, claim: &ClaimCall<'_>) -> Invocation {
-        let keys = &self.keys;
-        PLAIN.with(
-            [
-                keys.rows.clone(),
-                keys.pending.clone(),
-                keys.active.clone(),
-                keys.schedule.clone(),
-                keys.marker.clone(),
-                keys.meta.clone(),
-                keys.claims.clone(),
-                keys.root.clone(),
-            ],
-            claim.arguments(),
-        )
-    }
-
     /// Claims up to `max` jobs.
     pub(crate) async fn claim(&self, claim: &ClaimCall<'_>) -> Result<Batch, CallError> {
         let leased_until = leased_until(claim);
         let answer = self.connection.call(self.claim_of(claim)).await?;
         read_batch(&mut Reply::list("claim", answer.value)?, claim, leased_until)
-    }
-
-    /// The short form of [`claim`](Self::claim), for up to [`MOST_PLAIN`] jobs; `None` if only that can say what may be
-    /// claimed.
-    pub(crate) async fn claim_plain(&self, claim: &ClaimCall<'_>) -> Result<Option<Batch>, CallError> {
-        let leased_until = leased_until(claim);
-        let answer = self.connection.call(self.plain_claim_of(claim)).await?;
-        read_plain_batch(answer.value, claim, leased_until)
-    }
-
-    /// Claims up to `max` jobs as soon as the marker of the queue is set, or after `longest`; `is_plain`: by the short form.
-    /// Sent once. What it takes is leased for up to `longest` more than it is known for.
-    pub(crate) async fn claim_when_woken(
-        &self,
-        waiter: &Waiter,
-        claim: &ClaimCall<'_>,
-        is_plain: bool,
-        longest: Duration,
-    ) -> Result<Option<Batch>, CallError> {
-        let call = if is_plain { self.plain_claim_of(claim) } else { self.claim_of(claim) };
-        let leased_until = leased_until(claim);
-        let answer = waiter.wait_and_call(&self.keys.marker, longest, call).await?;
-        read_plain_batch(answer, claim, leased_until)
     }
 
     /// Forgets what a worker that leaves has claimed last.

@@ -79,6 +79,20 @@ pub(super) fn arguments(jobs: &[Done]) -> Vec<Value> {
     args
 }
 
+/// Whether the short form of an exchange completes these: each was plain when it was claimed, and that for the first time,
+/// leaves no result, and is remembered as long as the others.
+pub(crate) fn are_plain(jobs: &[Done]) -> bool {
+    let Some(first) = jobs.first() else { return true };
+    let is_plain = first.lease.is_plain() && first.lease.token() == 1 && first.result.is_none();
+    is_plain && jobs.iter().all(|job| job.ends_like(first))
+}
+
+/// The retention of jobs that are plain, and their ids.
+pub(super) fn plain_arguments(jobs: &[Done]) -> (Value, Vec<Value>) {
+    let retention = jobs.first().map_or(LEAST_RETENTION, |job| job.retention.max(LEAST_RETENTION));
+    (millis(retention), jobs.iter().map(|job| Value::from(job.lease.id().as_str().to_owned())).collect())
+}
+
 /// One word per job, or one for all.
 pub(super) fn read(call: &'static str, reply: Value, jobs: usize) -> Result<Vec<Settled>, CallError> {
     if reply.as_str().is_some_and(|word| word == "OK") {

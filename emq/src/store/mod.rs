@@ -17,6 +17,7 @@ mod durable;
 mod enqueue;
 mod error;
 mod exchange;
+mod exchange_plain;
 mod extend;
 mod fire;
 mod get;
@@ -67,11 +68,12 @@ use std::sync::Arc;
 use self::keys::Keys;
 pub(crate) use self::{
     beat::Beat,
-    claim::{ClaimCall, MOST_PLAIN},
-    complete::{Done, MAX_COMPLETIONS},
+    claim::ClaimCall,
+    complete::{Done, MAX_COMPLETIONS, are_plain},
     connection::{Connection, Settings, patiently},
     durable::{Confirmers, Reached},
     enqueue::{Admit, Admitted, Due, Item},
+    exchange_plain::MOST_PLAIN,
     extend::Extend,
     fire::{Fired, Run, Turn},
     keys::{SLOTS, slot_of},

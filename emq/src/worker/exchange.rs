@@ -28,7 +28,7 @@ use crate::{
     job::QueueName,
     layer::{Delivery, Outcome, Writer, write},
     queue::Claimer,
-    store::{CallError, Done, MAX_COMPLETIONS, Settled, Store},
+    store::{CallError, Done, MAX_COMPLETIONS, MOST_PLAIN, Settled, Store},
 };
 
 /// The most bytes of results in one call: one with large results doesn't hold up the others for long.
@@ -63,6 +63,8 @@ struct Completed {
 
 struct Claiming {
     most: usize,
+    /// There is likely to be more than a few jobs.
+    is_backlog: bool,
     answer: oneshot::Sender<Result<Claimed, CallError>>,
 }
 
@@ -78,11 +80,11 @@ impl Asking {
         answered.await.map_or(Err(CallError::Closed), |completed| completed.settled)
     }
 
-    /// Asks for up to `most` jobs, as soon as there is room for one.
-    pub(super) fn claim(&self, most: usize) -> oneshot::Receiver<Result<Claimed, CallError>> {
+    /// Asks for up to `most` jobs, as soon as there is room for one; for a few, unless it `is_backlog` that waits.
+    pub(super) fn claim(&self, most: usize, is_backlog: bool) -> oneshot::Receiver<Result<Claimed, CallError>> {
         let (answer, answered) = oneshot::channel();
         // A closed channel drops the sender, which the receiver sees.
-        let _ = self.0.send(Request::Claim(Claiming { most, answer }));
+        let _ = self.0.send(Request::Claim(Claiming { most, is_backlog, answer }));
         answered
     }
 
@@ -219,8 +221,10 @@ impl Exchange {
             self.claiming.pop_front();
         }
         match self.claiming.front() {
-            Some(Claiming { most, .. }) if !self.claimers.is_empty() => {
-                self.slots.room(&self.line, if self.rides { completing } else { 0 }).min(*most)
+            Some(Claiming { most, is_backlog, .. }) if !self.claimers.is_empty() => {
+                // Few jobs are the short form's, which costs the server less; it says if there are more.
+                let most = if completing <= MOST_PLAIN && !is_backlog { MOST_PLAIN.min(*most) } else { *most };
+                self.slots.room(&self.line, if self.rides { completing } else { 0 }).min(most)
             }
             _ => 0,
         }

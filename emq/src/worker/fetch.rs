@@ -233,7 +233,7 @@ impl Fetcher {
         let source = &mut self.sources[at];
         source.line.cool();
         source.claims += 1;
-        Claim { at, since: Instant::now(), answer: source.exchange.claim(self.appetite.jobs()) }
+        Claim { at, since: Instant::now(), answer: source.exchange.claim(self.appetite.jobs(), source.has_more) }
     }
 
     /// Has those looked at again who waited for room, or for work.

@@ -187,7 +187,7 @@ fn spec(model: &Model) -> impl Strategy<Value = Spec> + Clone + use<> {
     prop_oneof![1 => plain, 4 => any]
 }
 
-/// How many jobs `claim_plain` hands out; a claim of so many tries it first.
+/// How many jobs `exchange_plain` hands out; a claim of so many tries it first.
 pub(crate) const MOST_PLAIN: usize = 16;
 
 fn claim() -> impl Strategy<Value = Verb> {

@@ -68,16 +68,30 @@ impl Stage<'_> {
         lease: i64,
         lost: bool,
     ) -> Result<Played, String> {
+        // A repeated request is the long form's.
+        let is_short = !self.owed && self.are_plain(done);
         self.request += u64::from(!self.owed);
         self.owed = lost;
         let told = self.told(done);
+        let ids = done.iter().map(|done| self.id(done.right.slot).to_string()).collect::<Vec<_>>();
         if lost {
             self.plain.clear();
         }
         let worker = self.names[EXCHANGER].0.clone();
-        let mut args = vec![max.to_string(), lease.to_string(), worker, self.request.to_string()];
-        args.extend(told);
-        let reply = self.call(&Script::read("exchange"), "", args).await;
+        let claim = vec![max.to_string(), lease.to_string(), worker, self.request.to_string()];
+        let mut reply = Reply::Nil;
+        if is_short {
+            let retention = done.first().map_or(0, |done| done.retention).max(LEAST_RETENTION);
+            let args = claim.iter().cloned().chain([retention.to_string()]).chain(ids).collect();
+            reply = self.call(&Script::read("exchange_plain"), "", args).await;
+            if let Reply::Array(items) = &mut reply {
+                items.insert(0, Reply::Bulk(b"OK".to_vec()));
+            }
+        }
+        if matches!(reply, Reply::Nil) {
+            let args = claim.into_iter().chain(told).collect();
+            reply = self.call(&Script::read("exchange"), "", args).await;
+        }
         if lost && !reply.is_error() {
             return Ok((Answer::None, None));
         }
@@ -113,6 +127,14 @@ impl Stage<'_> {
             return Err(failed(reply));
         }
         Ok(Answer::Completed(all_settled(&reply, done.len())?))
+    }
+
+    /// Whether a worker would have the short form complete these.
+    fn are_plain(&self, done: &[Done]) -> bool {
+        done.iter().all(|one| {
+            let Done { right, retention, result } = one;
+            self.plain.contains(right) && right.token == 1 && result.is_none() && *retention == done[0].retention
+        })
     }
 
     /// What the scripts are told of jobs that are done: each in a group of its own, unless it ends like the one before.

@@ -1,27 +1,42 @@
 use std::time::Duration;
 
-use emq::Draft;
+use emq::{Draft, Event};
 use support::Reply;
 
 use crate::scene::{Scene, Work, scene, script};
 
-/// Calls a script that claims by itself, as the request 1 of the worker `w`.
-async fn call(scene: &mut Scene, name: &str, keys: &str, n: usize) -> Reply {
+/// Calls a script as the request 1 of the worker `w`, which claims up to `n`.
+async fn call(scene: &mut Scene, name: &str, keys: &str, n: usize, more: &[&str]) -> Reply {
     let prefix = format!("emq:{{{}}}:", scene.queue.name());
     let keys: Vec<_> = keys.split_whitespace().map(|key| key.replace('@', &prefix)).collect();
     let mut args = vec!["EVAL".to_owned(), script(name), keys.len().to_string()];
     args.extend(keys);
     args.extend([n.to_string(), "30000".into(), "w".into(), "1".into()]);
+    args.extend(more.iter().map(ToString::to_string));
     scene.raw.command(&args).await
 }
 
+/// Completes these, and claims.
+async fn short(scene: &mut Scene, done: &[&str], n: usize) -> Reply {
+    let keys = "@job: @pending @active @schedule @done @marker @meta @claims @metrics:completed @events @";
+    call(scene, "exchange_plain", keys, n, &[&["3600000"], done].concat()).await
+}
+
 async fn claim_plain(scene: &mut Scene, n: usize) -> Reply {
-    call(scene, "claim_plain", "@job: @pending @active @schedule @marker @meta @claims @", n).await
+    short(scene, &[], n).await
 }
 
 async fn claim(scene: &mut Scene, n: usize) -> Reply {
     let keys = "@job: @pending @active @schedule @dead @marker @meta @claims @metrics:failed @events @";
-    call(scene, "claim", keys, n).await
+    call(scene, "claim", keys, n, &[]).await
+}
+
+/// As [`short`], of what the short form does.
+async fn exchange(scene: &mut Scene, done: &[&str], n: usize) -> Reply {
+    let keys = "@job: @pending @active @schedule @dead @done @marker @meta @claims @metrics:completed @metrics:failed \
+                @events @";
+    let count = done.len().to_string();
+    call(scene, "exchange", keys, n, &[&["1", "3600000", "", "1", count.as_str()], done].concat()).await
 }
 
 /// Asserts that the short form leaves it to the long one, and has written nothing.
@@ -137,4 +152,110 @@ async fn a_place_of_another_type_is_an_error_and_no_job_is_taken() {
         assert!(reply.is_error(), "{place}: {reply}");
         assert_eq!(scene.dump().await.lines(), before.lines(), "{place}");
     }
+}
+
+const IDS: [&str; 5] = ["JOB0JZGkP9AMvv", "JOB0JZGkP9AMvw", "JOB0JZGkP9AMvx", "JOB0JZGkP9AMvy", "JOB0JZGkP9AMvz"];
+
+/// Five jobs, of which the first `claimed` are in hand.
+async fn in_hand(claimed: usize) -> Scene {
+    let mut scene = scene("plain").await;
+    for id in IDS {
+        scene.enqueue_as(Draft::of(Work { n: 7 }).id(id.parse().unwrap())).await;
+    }
+    scene.command("DEL @marker").await;
+    if claimed > 0 {
+        assert_eq!(claim_plain(&mut scene, claimed).await.items()[5].items().len(), 4 * claimed);
+        scene.command("DEL @claims").await;
+    }
+    scene
+}
+
+#[tokio::test]
+async fn plain_jobs_are_completed_as_by_the_long_form() {
+    for (done, n) in [(&IDS[..2], 2), (&IDS[..2], 10), (&IDS[..1], 1), (&IDS[1..2], 16)] {
+        let mut dumps = Vec::new();
+        let mut answers = Vec::new();
+        for is_short in [true, false] {
+            let mut scene = in_hand(2).await;
+            let mut events = scene.queue.events().await.unwrap();
+            let answer = if is_short {
+                short(&mut scene, done, n).await
+            } else {
+                let long = exchange(&mut scene, done, n).await;
+                assert_eq!(long.items()[0].text(), "OK");
+                Reply::Array(long.items()[1..].to_vec())
+            };
+            for id in done {
+                let event = events.next().await.unwrap();
+                assert!(matches!(event, Event::Completed { id: of, .. } if of.as_str() == *id), "{event:?}");
+            }
+            let next = answer.items()[2].int();
+            assert!(next == -1 || (29_000..=30_000).contains(&next), "the first lease in hand: {answer}");
+            answers.push((answer.items()[1].int(), answer.items()[5].to_string(), next == -1));
+            let prefix = format!("emq:{{{}}}:", scene.queue.name());
+            let dump = without_times(&scene.dump().await.lines());
+            dumps.push(dump.iter().map(|line| line.replace(&prefix, "@")).collect::<Vec<_>>());
+        }
+        assert_eq!(dumps[0], dumps[1], "{done:?}, {n}");
+        assert_eq!(answers[0], answers[1], "{done:?}, {n}");
+    }
+}
+
+#[tokio::test]
+async fn the_mark_of_a_completion_is_that_of_the_long_form() {
+    let mut scene = in_hand(2).await;
+    short(&mut scene, &IDS[..1], 1).await;
+    scene.command("DEL @claims").await;
+    exchange(&mut scene, &IDS[1..2], 1).await;
+    for id in &IDS[..2] {
+        let score = scene.command(&format!("ZSCORE @done {id}")).await.text().to_owned();
+        assert_eq!(score.parse::<f64>().unwrap().fract(), 2.0 / 1024.0, "{score}");
+    }
+    let again = exchange(&mut scene, &IDS[..1], 1).await;
+    assert_eq!(again.items()[0].items()[0].text(), "DONE", "a worker that repeats it is told so");
+}
+
+#[tokio::test]
+async fn a_job_that_its_token_does_not_hold_is_left_to_the_long_form_with_all_others() {
+    for (change, why) in [
+        ("HSET @job:JOB0JZGkP9AMvw attempts 2", "claimed again"),
+        ("ZREM @active JOB0JZGkP9AMvw", "put back"),
+        ("DEL @job:JOB0JZGkP9AMvw", "gone"),
+    ] {
+        let mut scene = in_hand(2).await;
+        scene.command(change).await;
+        let before = scene.dump().await;
+        assert!(matches!(short(&mut scene, &IDS[..2], 2).await, Reply::Nil), "{why}");
+        assert_eq!(scene.dump().await.lines(), before.lines(), "{why}");
+    }
+    let mut scene = in_hand(2).await;
+    let before = scene.dump().await;
+    assert!(matches!(short(&mut scene, &[IDS[0], IDS[0]], 2).await, Reply::Nil), "named twice");
+    assert_eq!(scene.dump().await.lines(), before.lines());
+}
+
+#[tokio::test]
+async fn a_place_of_another_type_is_an_error_and_no_job_is_completed() {
+    for place in ["pending", "active", "schedule", "done", "claims", "meta"] {
+        let mut scene = in_hand(2).await;
+        scene.command(&format!("DEL @{place}")).await;
+        scene.command(&format!("SET @{place} text")).await;
+        let before = scene.dump().await;
+        let reply = short(&mut scene, &IDS[..2], 2).await;
+        assert!(reply.is_error(), "{place}: {reply}");
+        assert_eq!(scene.dump().await.lines(), before.lines(), "{place}");
+    }
+}
+
+#[tokio::test]
+async fn a_completion_whose_answer_was_lost_is_found_by_the_long_form() {
+    let mut scene = in_hand(2).await;
+    let first = short(&mut scene, &IDS[..2], 2).await;
+    let before = scene.dump().await;
+    assert!(matches!(short(&mut scene, &IDS[..2], 2).await, Reply::Nil));
+    assert_eq!(scene.dump().await.lines(), before.lines());
+    let again = exchange(&mut scene, &IDS[..2], 2).await;
+    let words: Vec<_> = again.items()[0].items().iter().map(Reply::text).collect();
+    assert_eq!(words, ["DONE", "DONE"]);
+    assert_eq!(again.items()[6], first.items()[5], "the same jobs under the same tokens");
 }
