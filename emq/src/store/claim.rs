@@ -94,6 +94,11 @@ impl Lease {
     pub(super) fn is_plain(&self) -> bool {
         self.is_plain
     }
+
+    #[cfg(test)]
+    pub(super) fn plain(id: JobId, token: u64) -> Self {
+        Self { id, token, is_plain: true }
+    }
 }
 
 /// A claimed job, as it stands in the queue.

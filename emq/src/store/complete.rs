@@ -136,6 +136,31 @@ mod tests {
     }
 
     #[test]
+    fn the_short_form_is_for_first_runs_of_plain_jobs_without_results_that_are_remembered_as_long() {
+        let (a, b) = ("JOB0JZGkP9AMva", "JOB0JZGkP9AMvb");
+        let plain = |id, token, retention, result| {
+            let lease = Lease::plain(str::parse(id).unwrap(), token);
+            Done { lease, ..done(id, token, retention, result) }
+        };
+        assert!(are_plain(&[]));
+        assert!(are_plain(&[plain(a, 1, 60, ""), plain(b, 1, 60, "")]));
+        for (other, why) in [
+            (done(b, 1, 60, ""), "its claim had more to tell of it"),
+            (plain(b, 2, 60, ""), "it ran before"),
+            (plain(b, 1, 90, ""), "it is remembered longer"),
+            (plain(b, 1, 60, "7"), "it leaves a result"),
+        ] {
+            assert!(!are_plain(&[plain(a, 1, 60, ""), other]), "{why}");
+        }
+        for alone in [done(a, 1, 60, ""), plain(a, 2, 60, ""), plain(a, 1, 60, "7")] {
+            assert!(!are_plain(&[alone]));
+        }
+        let (retention, ids) = plain_arguments(&[plain(a, 1, 0, ""), plain(b, 1, 0, "")]);
+        assert_eq!(retention.as_string().unwrap(), "60000");
+        assert_eq!(ids.iter().map(|id| id.as_string().unwrap()).collect::<Vec<_>>(), [a, b]);
+    }
+
+    #[test]
     fn one_word_stands_for_all_if_it_is_that_all_are_done() {
         let all = |reply: Value, jobs| read("complete", reply, jobs);
         assert_eq!(all("OK".into(), 2).unwrap(), [Settled::Accepted; 2]);
