@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use emq::{Draft, Event};
 use support::Reply;
+use tokio::time::timeout;
 
 use crate::scene::{Scene, Work, scene, script};
 
@@ -172,11 +173,12 @@ async fn in_hand(claimed: usize) -> Scene {
 
 #[tokio::test]
 async fn plain_jobs_are_completed_as_by_the_long_form() {
-    for (done, n) in [(&IDS[..2], 2), (&IDS[..2], 10), (&IDS[..1], 1), (&IDS[1..2], 16)] {
+    for (done, n) in [(&IDS[..2], 2), (&IDS[..2], 3), (&IDS[..2], 10), (&IDS[..1], 1), (&IDS[1..2], 16)] {
         let mut dumps = Vec::new();
         let mut answers = Vec::new();
         for is_short in [true, false] {
             let mut scene = in_hand(2).await;
+            scene.command(&format!("RPUSH @job:{}:logs line", done[0])).await;
             let mut events = scene.queue.events().await.unwrap();
             let answer = if is_short {
                 short(&mut scene, done, n).await
@@ -186,7 +188,7 @@ async fn plain_jobs_are_completed_as_by_the_long_form() {
                 Reply::Array(long.items()[1..].to_vec())
             };
             for id in done {
-                let event = events.next().await.unwrap();
+                let event = timeout(Duration::from_secs(20), events.next()).await.unwrap().unwrap();
                 assert!(matches!(event, Event::Completed { id: of, .. } if of.as_str() == *id), "{event:?}");
             }
             let next = answer.items()[2].int();
@@ -202,15 +204,29 @@ async fn plain_jobs_are_completed_as_by_the_long_form() {
 }
 
 #[tokio::test]
-async fn the_mark_of_a_completion_is_that_of_the_long_form() {
+async fn the_next_lease_that_ends_is_that_of_a_job_that_is_still_in_hand() {
+    for (done, next) in [(IDS[1], 8_000..=9_000), (IDS[0], 29_000..=30_000)] {
+        let mut scene = in_hand(2).await;
+        let first = scene.command(&format!("ZSCORE @active {}", IDS[0])).await.text().parse::<u64>().unwrap();
+        scene.command(&format!("ZADD @active {} {}", first - 21_000, IDS[0])).await;
+        let reply = short(&mut scene, &[done], 16).await;
+        assert!(next.contains(&reply.items()[2].int()), "{done}: {reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_completion_is_remembered_as_by_the_long_form() {
     let mut scene = in_hand(2).await;
     short(&mut scene, &IDS[..1], 1).await;
     scene.command("DEL @claims").await;
     exchange(&mut scene, &IDS[1..2], 1).await;
+    let mut scores = Vec::new();
     for id in &IDS[..2] {
-        let score = scene.command(&format!("ZSCORE @done {id}")).await.text().to_owned();
-        assert_eq!(score.parse::<f64>().unwrap().fract(), 2.0 / 1024.0, "{score}");
+        let score = scene.command(&format!("ZSCORE @done {id}")).await.text().parse::<f64>().unwrap();
+        assert_eq!(score.fract(), 2.0 / 1024.0, "{score}");
+        scores.push(score);
     }
+    assert!((0.0..20_000.0).contains(&(scores[1] - scores[0])), "{scores:?}");
     let again = exchange(&mut scene, &IDS[..1], 1).await;
     assert_eq!(again.items()[0].items()[0].text(), "DONE", "a worker that repeats it is told so");
 }
