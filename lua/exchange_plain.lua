@@ -45,7 +45,9 @@ if note and string.sub(note, 1, #request + 1) == request .. '|' then return fals
 local exact = clock()
 local time = math.floor(exact)
 local deadline = string.format('%.0f', time + lease)
-local due = redis.call('ZRANGE', schedule, 0, 0, 'WITHSCORES')[2]
+-- What comes next is asked only where it is told.
+local is_last = #ids <= n
+local due = is_last and redis.call('ZRANGE', schedule, 0, 0, 'WITHSCORES')[2]
 local over
 
 local gone, markers = {}, {}
@@ -84,7 +86,7 @@ if #ended > 0 then
   redis.call('ZADD', done, unpack(markers))
   add(completed, 'count', #ended)
   publish_all(events, 'completed', ended)
-  over = redis.call('ZRANGE', active, 0, 0, 'WITHSCORES')[2]
+  over = is_last and redis.call('ZRANGE', active, 0, 0, 'WITHSCORES')[2]
 end
 if taken > 0 then
   redis.call('ZREMRANGEBYRANK', pending, 0, taken - 1)
@@ -95,7 +97,7 @@ if taken > 0 then
   redis.call('HSET', claims, worker, table.concat(mine, '|'))
   over = math.min(tonumber(over) or math.huge, time + lease)
 end
-if #ids > n then
+if not is_last then
   wake(marker)
   return { request, 1, -1, 0, 0, jobs, {}, {} }
 end

@@ -257,7 +257,7 @@ async fn a_place_of_another_type_is_an_error_and_no_job_is_completed() {
         scene.command(&format!("DEL @{place}")).await;
         scene.command(&format!("SET @{place} text")).await;
         let before = scene.dump().await;
-        let reply = short(&mut scene, &IDS[..2], 2).await;
+        let reply = short(&mut scene, &IDS[..2], 16).await;
         assert!(reply.is_error(), "{place}: {reply}");
         assert_eq!(scene.dump().await.lines(), before.lines(), "{place}");
     }
