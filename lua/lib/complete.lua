@@ -10,10 +10,11 @@ local function complete(queue, args, at)
   local root = queue.root
   check_sets(queue.done)
 
-  -- Two columns: a job's id, and what it has in common with others.
+  -- The ids of all, and what those of a group have in common, of which `last` is the number of the last one.
   local total, ids, groups, are_plain = 0, {}, {}, true
   while args[at] do
     local group = { token = args[at], retention = args[at + 1], result = args[at + 2], is_plain = args[at + 3] ~= '' }
+    groups[#groups + 1] = group
     -- Never what the markers have that aren't of a completion, see `lib/marks`; 10 bits are exact beside the ms.
     group.mark = (count(group.token) % 1022 + 1) / 1024
     -- As text, of which four digits tell 10 bits apart: the server is quicker with that than with a number.
@@ -21,8 +22,9 @@ local function complete(queue, args, at)
     local last = at + 4 + tonumber(args[at + 4])
     for i = at + 5, last do
       total = total + 1
-      ids[total], groups[total] = args[i], group
+      ids[total] = args[i]
     end
+    group.last = total
     are_plain = are_plain and group.is_plain
     at = last + 1
   end
@@ -38,50 +40,59 @@ local function complete(queue, args, at)
   -- Those that don't just leave the active set, with what of their rows is needed.
   local others, waiting = {}, 0
 
-  for i = 1, total do
-    local id, group = ids[i], groups[i]
-    local row = rows .. id
-    -- By pcall: a row of another type is as good as none, and must not stop what else the call does. Nothing of what few
-    -- jobs have comes to a job while it is active.
-    local attempts, more, lane, refusal
-    -- An earlier run may have logged, and one of another implementation doesn't say so. To ask whether this one has takes
-    -- longer than to delete nothing, unless other fields are asked for, too.
-    local may_have_logs = true
-    if group.is_plain then
-      attempts = redis.pcall('HGET', row, 'attempts')
-    else
-      local field = redis.pcall('HMGET', row, 'attempts', 'more', 'group', 'logged')
-      attempts, more, lane = field[1], field[2], field[3]
-      may_have_logs = field[4] or group.token ~= '1'
-    end
-    local is_plain = leases[i] and attempts == group.token and not more and not seen[id]
-    -- The slot of a claim of another implementation is that of the job's lane.
-    if not is_plain or lane and not slots[i] then
-      local job
-      job, refusal = fence_at(row, root, id, group.token, leases[i])
-      local remembered = refusal == 'GONE' and tonumber(redis.call('ZSCORE', queue.done, id))
-      if remembered then
-        refusal = remembered % 1 == group.mark and 'DONE' or 'STALE'
-      elseif job and seen[id] then
-        refusal = 'DONE'
-      elseif job then
-        job.has_slot = slots[i]
-        others[#others + 1] = job
-        if job.where == 'waiting' then waiting = waiting + 1 end
+  local deleted, from = 0, 1
+  for g = 1, #groups do
+    local group = groups[g]
+    local token, score, result = group.token, group.score, group.result
+    for i = from, group.last do
+      local id = ids[i]
+      local row = rows .. id
+      -- By pcall: a row of another type is as good as none, and must not stop what else the call does. Nothing of what few
+      -- jobs have comes to a job while it is active.
+      local attempts, more, lane, refusal
+      -- An earlier run may have logged, and one of another implementation doesn't say so. To ask whether this one has takes
+      -- longer than to delete nothing, unless other fields are asked for, too.
+      local may_have_logs = true
+      if group.is_plain then
+        attempts = redis.pcall('HGET', row, 'attempts')
+      else
+        local field = redis.pcall('HMGET', row, 'attempts', 'more', 'group', 'logged')
+        attempts, more, lane = field[1], field[2], field[3]
+        may_have_logs = field[4] or token ~= '1'
+      end
+      local is_plain = leases[i] and attempts == token and not more and not seen[id]
+      -- The slot of a claim of another implementation is that of the job's lane.
+      if not is_plain or lane and not slots[i] then
+        local job
+        job, refusal = fence_at(row, root, id, token, leases[i])
+        local remembered = refusal == 'GONE' and tonumber(redis.call('ZSCORE', queue.done, id))
+        if remembered then
+          refusal = remembered % 1 == group.mark and 'DONE' or 'STALE'
+        elseif job and seen[id] then
+          refusal = 'DONE'
+        elseif job then
+          job.has_slot = slots[i]
+          others[#others + 1] = job
+          if job.where == 'waiting' then waiting = waiting + 1 end
+        end
+      end
+      if refusal then
+        refusals[i], refused = refusal, refused + 1
+      else
+        ends, deleted, seen[id] = ends + 1, deleted + 1, true
+        gone[deleted] = row
+        if may_have_logs then
+          deleted = deleted + 1
+          gone[deleted] = row .. ':logs'
+        end
+        markers[2 * ends - 1], markers[2 * ends] = score, id
+        if result ~= '' then results[#results + 1] = { row = row, group = group } end
+        if slots[i] and leases[i] then
+          slot_ids[#slot_ids + 1], slot_lanes[#slot_lanes + 1] = id, slots[i]
+        end
       end
     end
-    if refusal then
-      refusals[i], refused = refusal, refused + 1
-    else
-      ends, seen[id] = ends + 1, true
-      gone[#gone + 1] = row
-      if may_have_logs then gone[#gone + 1] = row .. ':logs' end
-      markers[2 * ends - 1], markers[2 * ends] = group.score, id
-      if group.result ~= '' then results[#results + 1] = { row = row, group = group } end
-      if slots[i] and leases[i] then
-        slot_ids[#slot_ids + 1], slot_lanes[#slot_lanes + 1] = id, slots[i]
-      end
-    end
+    from = group.last + 1
   end
 
   local ended = ids
