@@ -24,6 +24,10 @@ use crate::{
 /// thousand the server admits the first while the last are encoded.
 const CALL_JOBS: usize = 250;
 
+/// How many are in the first call, which the server waits for with nothing to do. The calls after it are twice as large each:
+/// to encode a job takes less than half as long as to admit one.
+const FIRST_JOBS: usize = 64;
+
 /// The most bytes of payloads and headers in one call: it holds the server for as long as it takes to copy them.
 const MAX_CALL_BYTES: usize = 1024 * 1024;
 
@@ -47,6 +51,8 @@ pub(super) struct Calls<'a> {
     routes: BTreeMap<QueueName, Result<Route, CallError>>,
     under_way: FuturesUnordered<Pin<Box<dyn Future<Output = Answer> + Send + 'a>>>,
     most_under_way: usize,
+    /// How many jobs the next call takes.
+    call_jobs: usize,
     /// What has collided with another client's job, and into which queue it goes.
     collided: Vec<(QueueName, Sending)>,
 }
@@ -85,6 +91,8 @@ impl<'a> Calls<'a> {
             routes: BTreeMap::new(),
             under_way: FuturesUnordered::new(),
             most_under_way: UNDER_WAY,
+            // Those who wait until jobs are durable wait once for each call.
+            call_jobs: if wanted.is_some() { MAX_BATCH } else { FIRST_JOBS },
             collided: Vec::new(),
         }
     }
@@ -135,9 +143,7 @@ impl<'a> Calls<'a> {
         let Some(Ok(route)) = self.routes.get_mut(&name) else { return };
         let place = route.place(&job.item);
         let Part { queue, call } = &mut route.parts[place];
-        // Those who wait until jobs are durable wait once for each call.
-        let most = if self.wanted.is_some() { MAX_BATCH } else { CALL_JOBS };
-        if let Some(full) = call.push(job, most) {
+        if let Some(full) = call.push(job, self.call_jobs) {
             let queue = Arc::clone(queue);
             self.dispatch(name, queue, full).await;
         }
@@ -162,6 +168,9 @@ impl<'a> Calls<'a> {
 
     /// Sends a call, and is done as soon as there is room for one more.
     async fn dispatch(&mut self, name: QueueName, queue: Arc<Queue>, jobs: Vec<Sending>) {
+        if self.wanted.is_none() {
+            self.call_jobs = (2 * self.call_jobs).min(CALL_JOBS);
+        }
         self.under_way.push(Box::pin(send(self.client, self.wanted, name, queue, jobs)));
         while let Poll::Ready(Some(answer)) = poll!(self.under_way.next()) {
             self.note(answer);
@@ -210,7 +219,7 @@ impl Call {
         let before = is_too_much.then(|| self.take());
         self.bytes += size;
         self.jobs.push(job);
-        before.or_else(|| (self.jobs.len() == most).then(|| self.take()))
+        before.or_else(|| (self.jobs.len() >= most).then(|| self.take()))
     }
 
     fn take(&mut self) -> Vec<Sending> {
