@@ -1,7 +1,6 @@
 //! What application code uses: connect, and enqueue typed jobs.
 
 mod builder;
-mod calls;
 mod draft;
 mod durable;
 mod enqueue;

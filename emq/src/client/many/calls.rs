@@ -7,12 +7,12 @@ use futures_util::{
     stream::{FuturesUnordered, StreamExt as _},
 };
 
-use super::{
-    Client, EnqueueError, Ticket,
-    durable::Wanted,
-    enqueue::{MAX_MINTS, Outcome, read, ticket},
-};
 use crate::{
+    client::{
+        Client, EnqueueError, Ticket,
+        durable::Wanted,
+        enqueue::{MAX_MINTS, Outcome, read, ticket},
+    },
     give_way::give_way,
     job::QueueName,
     partition::Spread,

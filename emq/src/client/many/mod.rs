@@ -1,10 +1,9 @@
+mod calls;
+
 use std::{fmt, future::IntoFuture, pin::Pin, time::Duration};
 
-use super::{
-    Client, Draft, EnqueueManyError, Ticket,
-    calls::{Calls, Sending},
-    durable::Wanted,
-};
+use self::calls::{Calls, Sending};
+use super::{Client, Draft, EnqueueManyError, Ticket, durable::Wanted};
 use crate::{job::Job, store::Durability};
 
 /// An enqueue of many jobs that is sent when it is awaited.
