@@ -24,8 +24,8 @@ use crate::{
 /// thousand the server admits the first while the last are encoded.
 const CALL_JOBS: usize = 250;
 
-/// How many are in the first call, which the server waits for with nothing to do. The calls after it are twice as large each:
-/// to encode a job takes less than half as long as to admit one.
+/// How many are in the first of several calls, which the server waits for with nothing to do. Those after it are twice as
+/// large each: to encode a job takes less than half as long as to admit one.
 const FIRST_JOBS: usize = 64;
 
 /// The most bytes of payloads and headers in one call: it holds the server for as long as it takes to copy them.
@@ -91,8 +91,12 @@ impl<'a> Calls<'a> {
             routes: BTreeMap::new(),
             under_way: FuturesUnordered::new(),
             most_under_way: UNDER_WAY,
-            // Those who wait until jobs are durable wait once for each call.
-            call_jobs: if wanted.is_some() { MAX_BATCH } else { FIRST_JOBS },
+            call_jobs: match jobs {
+                // Those who wait until jobs are durable wait once for each call.
+                _ if wanted.is_some() => MAX_BATCH,
+                ..=CALL_JOBS => CALL_JOBS,
+                _ => FIRST_JOBS,
+            },
             collided: Vec::new(),
         }
     }
