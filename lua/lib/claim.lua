@@ -11,13 +11,11 @@ local function add_leases(active, leases)
   end
 end
 
--- The row of a waiting job and, unless it is plain and this is its first claim, what else of it a claim has to know.
-local function read_waiting(rows, id)
-  local row = read_row(rows, id, 'payload', 'name', 'more')
-  if not row or row[1] == '0' and not row[4] then return row end
+-- What else of a job a claim has to know, unless it is plain and this is its first claim.
+local function read_further(rows, id)
   local field = redis.call('HMGET', rows .. id, 'failures', 'stalled', 'max_attempts', 'headers', 'group', 'reaped',
     'settled', 'expires', 'did', 'cancel', 'unique')
-  return row, {
+  return {
     failures = field[1], stalled = field[2], max_attempts = field[3], headers = field[4], lane = field[5] ~= '' and field[5],
     is_settled = field[6] or field[7], expires = field[8], key = field[9], cancel = field[10], unique = field[11],
   }
@@ -77,12 +75,8 @@ local function claim(queue, n, lease, worker, request)
       look = math.min(look, #ids)
       for i = 1, look do
         local id = ids[i]
-        -- Here, and not by a call, since nearly all jobs are plain and are claimed for the first time.
-        local row, more
-        if #id == 14 and string.find(id, '^JOB%w+$') then
-          row = redis.pcall('HMGET', rows .. id, 'attempts', 'payload', 'name', 'more')
-        end
-        if not row or row[1] ~= '0' or row[4] then row, more = read_waiting(rows, id) end
+        local row = read_row(rows, id, 'payload', 'name', 'more')
+        local more = row and (row[1] ~= '0' or row[4]) and read_further(rows, id)
         if not row then
           dropped = dropped + 1
         elseif more and more.cancel then
@@ -109,7 +103,8 @@ local function claim(queue, n, lease, worker, request)
     -- The reply of this very request was lost: what it took is still the worker's, under a lease that begins again.
     for entry in string.gmatch(note, '|([^|]+)') do
       local id = string.sub(entry, 1, 14)
-      local row, more = read_waiting(rows, id)
+      local row = read_row(rows, id, 'payload', 'name', 'more')
+      local more = row and (row[1] ~= '0' or row[4]) and read_further(rows, id)
       if row and noted(id, row[1] or '') == entry and redis.call('ZSCORE', queue.active, id) then
         redis.call('ZREM', queue.active, id)
         redis.call('ZADD', queue.active, deadline, id)

@@ -13,7 +13,7 @@ end
 local function read_row(rows, id, ...)
   if #id ~= 14 or not string.find(id, '^JOB%w+$') then return nil end
   local row = redis.pcall('HMGET', rows .. id, 'attempts', ...)
-  if row.err or not row[1] and redis.call('EXISTS', rows .. id) == 0 then return nil end
+  if not row[1] and (row.err or redis.call('EXISTS', rows .. id) == 0) then return nil end
   return row
 end
 
