@@ -329,21 +329,10 @@ pub(super) fn read(item: &Item, minted: bool, nonce: Option<&str>, admission: &A
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{job::Minted, store::Due};
+    use crate::job::Minted;
 
     fn item(id: JobId) -> Item {
-        Item {
-            id,
-            due: Due::Now,
-            payload: "{}".into(),
-            unique: None,
-            priority: 0,
-            group: None,
-            expires_in: None,
-            name: None,
-            max_attempts: None,
-            headers: None,
-        }
+        Item::bare(id, "{}")
     }
 
     fn duplicate(of: JobId, nonce: Option<&str>, repeated: bool) -> Admitted {

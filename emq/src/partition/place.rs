@@ -41,23 +41,13 @@ fn jump(mut key: u64, partitions: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        job::{LaneName, Minted, Unique},
-        store::Due,
-    };
+    use crate::job::{LaneName, Minted, Unique};
 
     fn item(group: Option<&str>, unique: Option<&str>) -> Item {
         Item {
-            id: Minted::next(0).0,
-            due: Due::Now,
-            payload: "{}".into(),
             unique: unique.map(Unique::key),
-            priority: 0,
             group: group.map(|group| LaneName::new(group).unwrap()),
-            expires_in: None,
-            name: None,
-            max_attempts: None,
-            headers: None,
+            ..Item::bare(Minted::next(0).0, "{}")
         }
     }
 

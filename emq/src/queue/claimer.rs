@@ -93,20 +93,7 @@ impl Claimer {
     /// # Ok(()) }
     /// ```
     pub async fn claim(&mut self, max: usize) -> Result<Batch, CallError> {
-        let is_plain = self.tries_plain(max);
-        let request = self.next_request();
-        let claim = ClaimCall { worker: &self.worker, request: &request, max, lease: self.lease };
-        let mut plain = None;
-        if is_plain {
-            plain = self.store.exchange_plain(&[], &claim).await?;
-            self.untried = if plain.is_some() { 0 } else { UNTRIED };
-        }
-        let batch = match plain {
-            Some(batch) => batch,
-            None => self.store.claim(&claim).await?,
-        };
-        self.owed = false;
-        Ok(batch)
+        self.exchange(&[], max).await.map(|(_, batch)| batch)
     }
 
     /// Claims when the queue's marker is set, or after `longest`; as [`claim`](Self::claim), but that the wait isn't repeated.
@@ -137,7 +124,7 @@ impl Claimer {
         tries
     }
 
-    /// Completes jobs and claims others in the same call; as [`claim`](Self::claim).
+    /// Completes jobs, if there are any, and claims others in the same call; as [`claim`](Self::claim).
     pub(crate) async fn exchange(&mut self, jobs: &[Done], max: usize) -> Result<(Vec<Settled>, Batch), CallError> {
         let is_plain = jobs.len() <= MOST_PLAIN && are_plain(jobs) && self.tries_plain(max);
         let request = self.next_request();
@@ -149,6 +136,7 @@ impl Claimer {
         }
         let answer = match plain {
             Some(batch) => (vec![Settled::Accepted; jobs.len()], batch),
+            None if jobs.is_empty() => (Vec::new(), self.store.claim(&claim).await?),
             None => self.store.exchange(jobs, &claim).await?,
         };
         self.owed = false;

@@ -41,46 +41,12 @@ fn scripts() -> Vec<Known> {
         };
     }
     let mut scripts = of!(
-        beat,
-        bury,
-        cancel,
-        claim,
-        complete,
-        counts,
-        drain_lane,
-        enqueue,
-        exchange,
-        exchange_plain,
-        extend,
-        fire,
-        get,
-        hold,
-        lane,
-        limits,
-        list,
-        list_lanes,
-        log,
-        logs,
-        obliterate,
-        partitions,
-        pause,
-        progress,
-        promote,
-        purge,
-        reap,
-        reassign,
-        release,
-        remove,
-        resume,
-        retry,
-        revive,
-        snooze,
-        state,
-        trim,
-        tune,
-        update
+        beat, bury, cancel, claim, complete, counts, drain_lane, enqueue, exchange, extend, fire, get, hold, lane,
+        limits, list, list_lanes, log, logs, obliterate, partitions, pause, progress, promote, purge, reap, reassign,
+        release, remove, resume, retry, revive, snooze, state, trim, tune, update
     );
     scripts.push(known("enqueue", &super::enqueue::ADMIT));
+    scripts.push(known("exchange_plain", &super::exchange_plain::SCRIPT));
     scripts.push(known("node", &super::node::LEASE));
     scripts.push(known("node", &super::node::RENEW));
     scripts.push(known("node", &super::node::RETURN));

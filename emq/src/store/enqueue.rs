@@ -77,6 +77,23 @@ pub(crate) enum Admit {
 }
 
 impl Item {
+    /// A job that is to run at once, of which nothing else is said.
+    #[cfg(test)]
+    pub(crate) fn bare(id: JobId, payload: impl Into<Bytes>) -> Self {
+        Self {
+            id,
+            due: Due::Now,
+            payload: payload.into(),
+            unique: None,
+            priority: 0,
+            group: None,
+            expires_in: None,
+            name: None,
+            max_attempts: None,
+            headers: None,
+        }
+    }
+
     /// Its name, if nothing else is said of the job: it is to run at once, in the flat line, as its type says.
     fn plain_name(&self) -> Option<&'static str> {
         let Self { id: _, due, payload: _, unique, priority, group, expires_in, name, max_attempts, headers } = self;

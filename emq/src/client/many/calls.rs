@@ -262,21 +262,10 @@ async fn send(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{job::Minted, store::Due};
+    use crate::job::Minted;
 
     fn job(at: usize, bytes: usize) -> Sending {
-        let item = Item {
-            id: Minted::next(0).0,
-            due: Due::Now,
-            payload: vec![b'x'; bytes].into(),
-            unique: None,
-            priority: 0,
-            group: None,
-            expires_in: None,
-            name: None,
-            max_attempts: None,
-            headers: None,
-        };
+        let item = Item::bare(Minted::next(0).0, vec![b'x'; bytes]);
         Sending { at, minted: true, item }
     }
 
